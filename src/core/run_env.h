@@ -1,0 +1,50 @@
+// Every FEDRUN_* variable, read in one place and documented by the same table; the launcher and the ranks share it.
+#pragma once
+
+#include <fedrun/core/log.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fedrun {
+
+enum class BackendChoice { automatic, self, shm, mpi };
+enum class DeviceChoice { automatic, cpu, cuda };
+
+// What the environment says about this run. A field that is not set keeps the default given here.
+struct RunEnv {
+  LogLevel log_level = LogLevel::warn;
+  BackendChoice backend = BackendChoice::automatic;
+  DeviceChoice device = DeviceChoice::automatic;
+  bool peer_memory = true;                 // may ranks of a host reach each other's ordinary memory through the kernel?
+  std::chrono::seconds stall_warning{30};  // about an operation that does not finish; 0: none
+  std::chrono::seconds stall_limit{600};   // after which waiting for it is given up; 0: never
+  std::string timeline;                    // a file for the Chrome trace of this run; empty: none
+  std::optional<int> threads;              // per rank; unset: cores of the host divided by its ranks
+  int terminal_columns = 0;                // 0: the output is not a terminal, so print plain lines
+  std::string test_data;                   // empty: the tests look in ../shared/data
+
+  // Looks a variable up; nullptr when it is not set. Tests pass their own.
+  using Lookup = std::function<const char*(const char* name)>;
+
+  // Throws UsageError that names the variable, its value and the values that it takes.
+  static RunEnv from(const Lookup& lookup);
+  static RunEnv from_environment();
+};
+
+// One row of the documentation of RunEnv.
+struct RunVariable {
+  const char* name;
+  const char* values;
+  const char* fallback;
+  const char* meaning;
+  void (*parse)(RunEnv& env, std::string_view text);
+};
+
+std::span<const RunVariable> run_variables();
+
+}  // namespace fedrun
