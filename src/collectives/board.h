@@ -1,0 +1,171 @@
+// The pages that all ranks of one host look at: who has arrived at which operation, with what, and which part is done.
+#pragma once
+
+#include <fedrun/collectives/hash.h>
+#include <fedrun/collectives/operation.h>
+#include <fedrun/collectives/shared_event.h>
+#include <fedrun/collectives/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace fedrun {
+
+// Where a rank's elements lie, as the other ranks of its host can reach them.
+struct Place {
+  enum class How : std::uint8_t {
+    nowhere,    // no elements, or none of this rank's concern
+    allocated,  // in memory from allocate(): mapped by everyone
+    staged,     // copied into a block that the others map on demand
+    ordinary,   // in this rank's own memory: reached through the kernel
+  };
+  std::uint64_t offset = 0;  // into the allocation; of a staged block, its descriptor; of ordinary memory, the address
+  std::uint64_t segment : 56 = 0;  // which allocation or block
+  How how : 8 = How::nowhere;
+
+  bool operator==(const Place&) const = default;
+};
+static_assert(sizeof(Place) == 16);
+
+struct Places {
+  Place input;
+  Place output;
+  Place window;  // through which both pass where they can be reached in no other way
+};
+
+// What a rank says about an operation when it arrives at it.
+struct CallTerms {
+  Collective kind = Collective::barrier;
+  DataType type = DataType::u8;
+  DataType wire = DataType::u8;  // the same as type: none
+  ReduceOp op = ReduceOp::sum;
+  std::int32_t root = 0;
+  std::uint64_t count = 0;  // elements of the input
+  double weight = 1;
+  double prescale = 1;
+  double postscale = 1;
+  std::uint64_t digest = 0;  // of what else must agree: shape, the counts of all ranks, the members of a group
+  bool is_weighted = false;
+  bool is_inlined = false;  // the input is on the board itself
+  bool is_named = false;
+  bool is_group = false;    // the agreement about a group of operations; the input describes its members
+  bool has_joined = false;  // the rank answers without bringing anything
+};
+
+// The elements of small inputs lie beside the terms, so that one look at the board is the whole operation.
+inline constexpr std::size_t inline_bytes = 4096;
+inline constexpr std::size_t name_bytes = 64;
+// A rank may be this many operations ahead of the slowest one.
+inline constexpr std::size_t operations_in_flight = 64;
+
+// Invertible for a known position, so that a call tells its key.
+inline std::uint64_t fingerprint_of(std::uint64_t key, std::uint64_t position) {
+  return key ^ hash_of(position, 0x66696E676572);
+}
+
+// What one rank writes about one operation. The fingerprint says which operation it is about, and that the rest is
+// there to be read: it is the hash of the operation's key and its position, so an old one never looks like a new one.
+struct alignas(128) Call {  // two cache lines, because the hardware fetches them in pairs
+  std::atomic<std::uint64_t> fingerprint;
+  CallTerms terms;
+  union {
+    Places places;                        // of inputs that are too large for
+    std::byte inline_data[inline_bytes];  // this
+  };
+  char name[name_bytes];  // cut off there; for messages
+};
+static_assert(offsetof(Call, inline_data) == 64);
+
+// What one rank has done; written by it alone, or for a rank of another host by the leader of this one.
+struct alignas(128) RankLine {
+  std::atomic<std::uint64_t> placed;               // positions below this have, or had, a call of this rank
+  std::atomic<std::uint64_t> left;                 // this rank needs no position below this any more
+  std::atomic<std::uint64_t> joins;                // how often this rank has called join(), and of the last time:
+  std::atomic<std::uint64_t> joined_at;            // the position that it had come to
+  std::atomic<std::int64_t> joined_at_nanosecond;  // of the clock that hosts keep in step
+};
+
+// A counter that belongs to one operation: the upper half says which, so that a slot can be used again without anyone
+// having to reset it.
+class OperationCounter {
+ public:
+  // Adds on behalf of this operation and returns the new value.
+  std::uint32_t add(std::uint64_t position, std::uint32_t amount) {
+    const std::uint64_t tag = (position + 1) << 32;
+    std::uint64_t seen = value_.load(std::memory_order_relaxed);
+    while (true) {
+      const std::uint64_t current = (seen & 0xFFFFFFFF00000000U) == tag ? seen : tag;
+      // acq_rel: the last to add sees, and passes on, what all before it wrote.
+      if (value_.compare_exchange_weak(seen, current + amount, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+        return static_cast<std::uint32_t>(current + amount);
+      }
+    }
+  }
+  std::uint32_t count(std::uint64_t position) const {
+    const std::uint64_t seen = value_.load(std::memory_order_acquire);  // pairs with add()
+    return (seen & 0xFFFFFFFF00000000U) == (position + 1) << 32 ? static_cast<std::uint32_t>(seen) : 0;
+  }
+
+ private:
+  std::atomic<std::uint64_t> value_;
+};
+
+// One position, used again after operations_in_flight others.
+struct alignas(128) Slot {
+  OperationCounter finished;  // parts of the operation that are done
+};
+
+// How far a rank has come with one operation.
+struct alignas(128) RankProgress {
+  OperationCounter taken;     // chunks of this rank's portion that some rank has taken
+  OperationCounter filled;    // windows that this rank has copied its elements into
+  OperationCounter combined;  // windows of which this rank has combined its slice
+};
+
+// Views of the board, whose size depends on the number of ranks. Zeroed memory is a valid start.
+class Board {
+ public:
+  Board(std::byte* base, int ranks) : base_(base), ranks_(static_cast<std::size_t>(ranks)) {}
+
+  static std::size_t bytes(int ranks) {
+    const auto count = static_cast<std::size_t>(ranks);
+    return count * sizeof(RankLine) + operations_in_flight * slot_bytes(count);
+  }
+
+  RankLine& line(int rank) const { return reinterpret_cast<RankLine*>(base_)[static_cast<std::size_t>(rank)]; }
+  Slot& slot(std::uint64_t position) const { return *reinterpret_cast<Slot*>(slot_base(position)); }
+  Call& call(std::uint64_t position, int rank) const {
+    return reinterpret_cast<Call*>(slot_base(position) + sizeof(Slot))[static_cast<std::size_t>(rank)];
+  }
+  RankProgress& progress(std::uint64_t position, int rank) const {
+    std::byte* first = slot_base(position) + sizeof(Slot) + ranks_ * sizeof(Call);
+    return reinterpret_cast<RankProgress*>(first)[static_cast<std::size_t>(rank)];
+  }
+  // For alltoall: the elements that this rank sends to each, then those that it expects from each.
+  std::uint64_t* counts(std::uint64_t position, int rank) const {
+    std::byte* first = slot_base(position) + sizeof(Slot) + ranks_ * (sizeof(Call) + sizeof(RankProgress));
+    return reinterpret_cast<std::uint64_t*>(first) + 2 * ranks_ * static_cast<std::size_t>(rank);
+  }
+  std::uint64_t sent(std::uint64_t position, int from, int to) const { return counts(position, from)[to]; }
+  std::uint64_t expected(std::uint64_t position, int by, int from) const {
+    return counts(position, by)[ranks_ + static_cast<std::size_t>(from)];
+  }
+
+ private:
+  static std::size_t slot_bytes(std::size_t ranks) {
+    const std::size_t counts_bytes = 2 * ranks * ranks * sizeof(std::uint64_t);
+    return sizeof(Slot) + ranks * (sizeof(Call) + sizeof(RankProgress)) + (counts_bytes + 127) / 128 * 128;
+  }
+  std::byte* slot_base(std::uint64_t position) const {
+    return base_ + ranks_ * sizeof(RankLine) + position % operations_in_flight * slot_bytes(ranks_);
+  }
+
+  std::byte* base_;
+  std::size_t ranks_;
+};
+
+}  // namespace fedrun

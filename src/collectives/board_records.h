@@ -1,0 +1,26 @@
+// Carries what a rank writes on the board of its host to the boards of other hosts.
+#pragma once
+
+#include <fedrun/collectives/board.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fedrun {
+
+using Record = std::vector<std::byte>;
+
+std::size_t longest_record_bytes(int ranks);
+
+// A call that the rank has just written, guesses that it has taken back from that position on, or that it has joined.
+Record record_of_call(const Board& board, int ranks, std::uint64_t position, int rank);
+Record record_of_taken_back(std::uint64_t position, int rank);
+Record record_of_join(const RankLine& line, int rank);
+
+int rank_of(const Record& record);
+std::uint64_t position_of(const Record& record);  // that must be free before the record is put up; 0: any time
+void put_up(const Record& record, const Board& board, int ranks);
+
+}  // namespace fedrun

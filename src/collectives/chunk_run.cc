@@ -1,0 +1,145 @@
+#include <fedrun/collectives/chunk_run.h>
+#include <fedrun/collectives/combine.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fedrun {
+namespace {
+
+// A chunk is small enough that its inputs stay in L2 while they are combined, and large enough that taking one is
+// cheap.
+constexpr std::uint64_t smallest_chunk_bytes = 4 << 10;
+constexpr std::uint64_t largest_chunk_bytes = 256 << 10;
+constexpr std::uint64_t chunks_per_rank = 2;  // so that a rank that comes late finds the rest done by others
+
+std::uint64_t divide_up(std::uint64_t amount, std::uint64_t by) { return (amount + by - 1) / by; }
+
+}  // namespace
+
+ChunkRun::ChunkRun(const Surroundings& surroundings, std::uint64_t position)
+    : surroundings_(surroundings), position_(position), elements_(surroundings, position) {
+  cut();
+}
+
+void ChunkRun::restart(std::uint64_t position) {
+  position_ = position;
+  elements_.look_at(position);
+  cut();
+}
+
+void ChunkRun::cut() {
+  list_streams(surroundings_.board, position_, surroundings_.group.size(), streams_);
+  plan_reduction(surroundings_.board, position_, surroundings_.group.size(), plan_);
+  std::uint64_t elements = 0;
+  for (const Stream& stream : streams_) elements += stream.count;
+  const std::uint64_t shares = static_cast<std::uint64_t>(surroundings_.group.size()) * chunks_per_rank;
+  const std::uint64_t share_bytes = elements * elements_.element_bytes() / shares;
+  chunk_elements_ =
+      std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes) / 64 * 64 / elements_.element_bytes();
+  chunks_ = 0;
+  for (const Stream& stream : streams_) {
+    chunks_ += static_cast<std::uint32_t>(divide_up(stream.count, chunk_elements_));  // none spans two streams
+  }
+}
+
+ChunkRun::Range ChunkRun::range_of(std::uint32_t chunk) const {
+  std::uint64_t first = chunk * chunk_elements_;
+  for (const Stream& stream : streams_) {
+    const std::uint64_t covered = divide_up(stream.count, chunk_elements_) * chunk_elements_;
+    if (first < covered) return {&stream, first, std::min(chunk_elements_, stream.count - first)};
+    first -= covered;
+  }
+  return {};
+}
+
+void ChunkRun::run(std::uint32_t chunk) {
+  const auto [stream, first, count] = range_of(chunk);
+  inputs_.clear();
+  outputs_.clear();
+  out_of_sight_.clear();
+  if (stream->reduces()) {
+    for (const int source : plan_.sources) inputs_.push_back(elements_.input(source, stream->first_in + first, count));
+  } else {
+    inputs_.push_back(elements_.input(stream->from, stream->first_in + first, count));
+  }
+  for (int rank = 0; rank < surroundings_.group.size(); ++rank) {
+    if (!stream->reaches(rank) || !elements_.takes_output(rank)) continue;
+    if (std::byte* output = elements_.output(rank, stream->first_out + first)) {
+      outputs_.push_back(output);
+    } else {
+      out_of_sight_.push_back(rank);
+    }
+  }
+  const std::size_t bytes = count * elements_.element_bytes();
+  const void* result = inputs_.empty() ? nullptr : inputs_.front();
+  if (stream->reduces()) {
+    if (outputs_.empty()) outputs_.push_back((result_.resize(bytes), result_.data()));
+    combine_sources(plan_, elements_.type(), count, inputs_, outputs_);
+    result = outputs_.front();
+  } else {
+    for (void* output : outputs_) {
+      if (output != result) std::memcpy(output, result, bytes);
+    }
+  }
+  for (const int rank : out_of_sight_) elements_.write_output(rank, stream->first_out + first, result, count);
+}
+
+// Each rank has a portion of the chunks, which it takes first: its part of the buffers stays in its cache from one
+// operation to the next, and ranks that come together do not get into each other's way. Then it helps the others.
+Run::Progress ChunkRun::advance() {
+  const auto ranks = static_cast<std::uint32_t>(surroundings_.group.size());
+  const OperationCounter& finished = surroundings_.board.slot(position_).finished;
+  bool changed = false;
+  for (std::uint32_t i = 0; i < ranks && finished.count(position_) < chunks_; ++i) {
+    const std::uint32_t owner = (static_cast<std::uint32_t>(surroundings_.group.rank) + i) % ranks;
+    changed |= run_portion(owner, chunks_ * owner / ranks, chunks_ * (owner + 1) / ranks);
+  }
+  return progress(finished.count(position_) >= chunks_, changed);
+}
+
+bool ChunkRun::run_portion(std::uint32_t owner, std::uint32_t first, std::uint32_t end) {
+  OperationCounter& taken = surroundings_.board.progress(position_, static_cast<int>(owner)).taken;
+  if (taken.count(position_) >= end - first) return false;
+  std::uint32_t done = 0;
+  for (std::uint32_t chunk; (chunk = first + taken.add(position_, 1) - 1) < end; ++done) run(chunk);
+  if (done == 0) return false;
+  // One addition for all of them, because the ranks take turns at this counter.
+  const std::uint32_t all_done = surroundings_.board.slot(position_).finished.add(position_, done);
+  if (all_done == chunks_) surroundings_.peers.event().notify();
+  return true;
+}
+
+void run_inlined(const Surroundings& surroundings, std::uint64_t position, void* output, ReducePlan& plan,
+                 std::vector<const void*>& inputs) {
+  const Board& board = surroundings.board;
+  const int rank = surroundings.group.rank;
+  const CallTerms& terms = board.call(position, first_taking_part(board, position, surroundings.group.size())).terms;
+  if (terms.kind == Collective::barrier || terms.kind == Collective::join || output == nullptr) return;
+  const std::size_t element_bytes = size_of(terms.type);
+  if (terms.kind == Collective::allreduce && terms.op != ReduceOp::adasum) {  // one stream: worth not to be listed
+    plan_reduction(board, position, surroundings.group.size(), plan);
+    inputs.clear();
+    for (const int source : plan.sources) inputs.push_back(board.call(position, source).inline_data);
+    return combine_sources(plan, terms.type, terms.count, inputs, {&output, 1});
+  }
+  plan_reduction(board, position, surroundings.group.size(), plan);
+  std::vector<Stream> streams;
+  list_streams(board, position, surroundings.group.size(), streams);
+  for (const Stream& stream : streams) {
+    if (!stream.reaches(rank)) continue;
+    void* to = static_cast<std::byte*>(output) + stream.first_out * element_bytes;
+    const auto from = [&](int source) {
+      return board.call(position, source).inline_data + stream.first_in * element_bytes;
+    };
+    if (!stream.reduces()) {
+      std::memmove(to, from(stream.from), stream.count * element_bytes);
+      continue;
+    }
+    inputs.clear();
+    for (const int source : plan.sources) inputs.push_back(from(source));
+    combine_sources(plan, terms.type, stream.count, inputs, {&to, 1});
+  }
+}
+
+}  // namespace fedrun

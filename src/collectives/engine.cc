@@ -1,0 +1,145 @@
+#include <fedrun/collectives/chunk_run.h>
+#include <fedrun/collectives/disagreement.h>
+#include <fedrun/collectives/engine.h>
+#include <fedrun/collectives/host.h>
+#include <fedrun/collectives/piece_run.h>
+#include <fedrun/collectives/window_run.h>
+#include <fedrun/core/error.h>
+
+#include <cstring>
+
+namespace fedrun {
+
+Engine::Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std::unique_ptr<Links> links)
+    : host_(std::move(host)),
+      group_(std::move(group)),
+      board_mapping_(std::move(board)),
+      links_(std::move(links)),
+      surroundings_{group_, host_->peers, host_->segments, Board(board_mapping_.data(), group_.size())},
+      rank_(group_.rank),
+      ranks_(group_.size()) {
+  host_->scheduler.add(*this);
+}
+
+Engine::~Engine() { host_->scheduler.remove(*this); }
+
+std::shared_ptr<Flight> Engine::submit(Operation operation, Backend::Then then) {
+  check_name_is_free(operation.name);
+  auto flight = std::make_shared<Flight>(std::move(operation));
+  flight->then = std::move(then);
+  if (flight->operation.kind == Collective::join) begin_join();
+  flight->key = key_of(flight->operation);
+  if (!flight->operation.name.empty()) names_.insert(flight->operation.name);
+  queued_.push_back(flight);
+  if (place()) host_->peers.event().notify();
+  return flight;
+}
+
+void Engine::wait(Flight& flight) {
+  if (!flight.finished) host_->scheduler.wait(*this, flight);
+  if (flight.problem) std::rethrow_exception(flight.problem);
+}
+
+void Engine::run(Operation operation) {
+  if (queued_.empty() && placed_.empty() && holes_.empty() && !links_ && operation.name.empty() &&
+      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation)) {
+    return;
+  }
+  wait(*submit(std::move(operation)));
+}
+
+bool Engine::progress() {
+  if (queued_.empty() && placed_.empty() && !links_) return false;
+  bool changed = take_records();
+  changed |= place();
+  for (std::size_t i = 0; i < placed_.size(); ++i) {  // NOLINT(modernize-loop-convert): see below
+    // A guess must not be looked at: what others wrote there may be about something else. What finishes may submit more
+    // and so change the list: hence the index, and the second look at whether it is finished.
+    const FlightPointer flight = placed_[i];
+    if (!flight->finished && flight->position < settled_) changed |= advance(*flight);
+  }
+  if (std::erase_if(placed_, [](const FlightPointer& flight) { return flight->finished; }) != 0) {
+    leave_finished_positions();
+    changed |= place();
+  }
+  if (changed) host_->peers.event().notify();
+  return changed;
+}
+
+bool Engine::needs_windows(std::uint64_t position) const {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (call(position, rank).places.window.how != Place::How::nowhere) return true;
+  }
+  return false;
+}
+
+bool Engine::advance(Flight& flight) {
+  if (!flight.run) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      if (!has_arrived(flight.position, rank)) return false;
+    }
+    begin(flight);
+    if (flight.finished) return true;
+  }
+  try {
+    const Run::Progress progress = flight.run->advance();
+    if (progress != Run::Progress::finished) return progress == Run::Progress::some;
+    if (flight.output_block) {
+      std::memcpy(flight.operation.output.data, flight.output_block->mapping.data(), flight.operation.output.bytes());
+    }
+  } catch (const Error&) {
+    flight.problem = std::current_exception();
+  }
+  finish(flight);
+  return true;
+}
+
+// Every rank has arrived.
+void Engine::begin(Flight& flight) {
+  const std::uint64_t position = flight.position;
+  if (host_->timeline->is_on()) flight.all_arrived = std::chrono::steady_clock::now();
+  const std::string disagreement = find_disagreement(surroundings_.board, position, ranks_);
+  const int speaker = first_taking_part(surroundings_.board, position, ranks_);
+  if (!disagreement.empty()) {
+    flight.problem = std::make_exception_ptr(MismatchError(disagreement));
+    finish(flight);
+  } else if (call(position, speaker).terms.is_group) {
+    finish(flight);
+  } else if (call(position, speaker).terms.is_inlined) {
+    run_inlined(surroundings_, position, flight.operation.output.data, plan_, inputs_);
+    if (flight.operation.kind == Collective::join) end_join(flight);
+    finish(flight);
+  } else if (links_) {
+    flight.run = std::make_unique<PieceRun>(surroundings_, *links_, message_blocks_, position);
+  } else if (needs_windows(position)) {
+    flight.run = std::make_unique<WindowRun>(surroundings_, position, flight.operation.input, flight.operation.output);
+  } else {
+    flight.run = std::make_unique<ChunkRun>(surroundings_, position);
+  }
+}
+
+void Engine::finish(Flight& flight) {
+  try {
+    if (const Backend::Then then = std::exchange(flight.then, {}); then && !flight.problem) then(flight.position);
+  } catch (const Error&) {
+    flight.problem = std::current_exception();
+  }
+  flight.finished = true;
+  flight.run.reset();
+  flight.input_block.reset();
+  flight.output_block.reset();
+  flight.window_block.reset();
+  if (!flight.operation.name.empty()) names_.erase(flight.operation.name);
+  if (host_->timeline->is_on() && !flight.is_answer) {
+    host_->timeline->record(flight.operation, group_.id, flight.position, flight.submitted, flight.all_arrived);
+  }
+}
+
+void Engine::leave_finished_positions() {
+  std::uint64_t left = settled_;
+  for (const FlightPointer& flight : placed_) left = std::min(left, flight->position);
+  for (const std::uint64_t hole : holes_) left = std::min(left, hole);
+  line(rank_).left.store(left, std::memory_order_release);  // after our last look at the slots below
+}
+
+}  // namespace fedrun

@@ -1,0 +1,155 @@
+// Brings the operations of one group into one order, sees who has arrived, and carries them out.
+#pragma once
+
+#include <fedrun/collectives/board.h>
+#include <fedrun/collectives/chunk_run.h>
+#include <fedrun/collectives/elements.h>
+#include <fedrun/collectives/flight.h>
+#include <fedrun/collectives/group.h>
+#include <fedrun/collectives/links.h>
+#include <fedrun/collectives/message_blocks.h>
+#include <fedrun/collectives/shared_mapping.h>
+#include <fedrun/collectives/streams.h>
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace fedrun {
+
+struct Host;
+
+// An operation's position is its place in the order in which rank 0 submits. Every rank puts what it brings, its call,
+// on the board at that position. The other ranks guess the position of what they submit, because most programs submit
+// in the same order everywhere: the guess costs no message. A rank that finds that rank 0 has put something else there
+// takes its guess back and puts there what rank 0 asks for, if it has been submitted already.
+//
+// A rank has arrived at a position when its call has the fingerprint of rank 0's. When all have, they compare the calls
+// and carry the operation out, in whatever order the operations become ready.
+//
+// On several hosts every host has a board. Ranks send their calls to the leaders of the other hosts, who put them up.
+//
+// One thread at a time.
+class Engine {
+ public:
+  Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std::unique_ptr<Links> links);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const Group& group() const { return group_; }
+  Host& host() const { return *host_; }
+  const std::shared_ptr<Host>& shared_host() const { return host_; }
+
+  std::shared_ptr<Flight> submit(Operation operation, Backend::Then then = {});
+  void wait(Flight& flight);  // throws what went wrong with it
+  void run(Operation operation);
+
+  // Does what can be done without waiting; true if that changed anything.
+  bool progress();
+  // The leader of a host must look for messages even while it waits for something else: its neighbours rely on it.
+  bool waits_for_other_hosts() const { return links_ != nullptr; }
+
+  // Which operation, who is missing, and what each rank did last.
+  std::string describe_stall(const Flight& flight, std::chrono::seconds waited) const;
+
+ private:
+  using FlightPointer = std::shared_ptr<Flight>;  // shared with the Work that the user holds
+
+  RankLine& line(int rank) const { return surroundings_.board.line(rank); }
+  Call& call(std::uint64_t position, int rank) const { return surroundings_.board.call(position, rank); }
+  std::uint64_t fingerprint_at(std::uint64_t position, int rank) const {
+    // acquire: what the rank says about the operation was written before
+    return call(position, rank).fingerprint.load(std::memory_order_acquire);
+  }
+  bool has_arrived(std::uint64_t position, int rank) const {
+    return fingerprint_at(position, rank) == fingerprint_at(position, 0);
+  }
+
+  // engine_order.cc
+  void check_name_is_free(const std::string& name) const;
+  std::uint64_t key_of(const Operation& operation);
+  std::uint64_t key_at(std::uint64_t position, int rank) const;
+  bool is_free(std::uint64_t position);
+  bool place();
+  bool place_as_rank_0();
+  bool follow_rank_0();
+  bool fill(std::uint64_t position);
+  bool guess();
+  void take_back_guesses();
+  FlightPointer take_front();
+  void advance_next(std::uint64_t next);
+  void put(FlightPointer flight, std::uint64_t position);
+  void publish_call(const Operation& operation, const CallTerms& terms, std::uint64_t key, std::uint64_t position);
+  Place place_input(Flight& flight) const;
+  Place place_output(Flight& flight) const;
+  bool passes_through_windows(const Operation& operation) const;
+  Places places_of(Flight& flight) const;
+
+  // engine_short_way.cc
+  bool run_at_once(const Operation& operation);
+  void run_from_here(const Operation& operation, std::uint64_t key, std::uint64_t position);
+  bool wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerprint) const;
+  bool place_if_seen(const Operation& operation, std::uint64_t position) const;
+  bool run_chunks_briefly(std::uint64_t position);
+
+  bool advance(Flight& flight);
+  bool needs_windows(std::uint64_t position) const;
+  void begin(Flight& flight);
+  void finish(Flight& flight);
+  void leave_finished_positions();
+
+  // engine_join.cc
+  // Until the join has a position: what comes after it is this rank's business again, even before it has seen the end.
+  bool has_joined() const { return !queued_.empty() && queued_.back()->operation.kind == Collective::join; }
+  void begin_join();
+  bool everyone_has_joined() const;
+  int first_not_joined() const;
+  int last_to_join() const;
+  bool answer_for_rank_0();
+  void put_answer(std::uint64_t position, std::uint64_t key);
+  void end_join(Flight& flight);
+
+  // engine_relay.cc
+  void send_record(const std::vector<std::byte>& record);
+  bool take_records();
+
+  // engine_stall.cc
+  std::string describe_last(int rank) const;
+  std::string describe_missing(std::uint64_t position) const;
+
+  std::shared_ptr<Host> host_;  // shared by all groups of the process; the last one destroys it
+  Group group_;
+  SharedMapping board_mapping_;
+  std::unique_ptr<Links> links_;  // none: the group is on one host
+  Surroundings surroundings_;
+  int rank_;
+  int ranks_;
+
+  MessageBlocks message_blocks_;           // before the flights that hold some
+  std::deque<FlightPointer> queued_;       // submitted, without a position
+  std::vector<FlightPointer> placed_;      // with a position, in no order
+  std::unordered_set<std::string> names_;  // of both
+  std::uint64_t unnamed_ = 0;              // how many operations without a name were submitted
+  std::uint64_t settled_ = 0;              // positions below this are as rank 0 has them
+  std::uint64_t next_ = 0;                 // positions from settled_ up to here are guesses
+  std::vector<std::uint64_t> holes_;       // positions below settled_ that wait for this rank to submit their operation
+  std::uint64_t free_below_ = operations_in_flight;  // positions below this may be written
+  std::uint64_t joins_ = 0;
+  std::uint64_t joins_finished_ = 0;
+
+  std::map<int, std::deque<std::vector<std::byte>>> held_;  // records by rank whose position is not free yet
+  std::vector<std::byte> record_;
+
+  // Used again for each operation that is run at once.
+  ReducePlan plan_;
+  std::vector<const void*> inputs_;
+  std::optional<ChunkRun> chunks_;
+};
+
+}  // namespace fedrun

@@ -1,0 +1,200 @@
+// The part of the engine that finds an operation's place in the order of the group, and puts up this rank's call there.
+#include <fedrun/collectives/board_records.h>
+#include <fedrun/collectives/call_terms.h>
+#include <fedrun/collectives/engine.h>
+#include <fedrun/collectives/hash.h>
+#include <fedrun/collectives/host.h>
+#include <fedrun/collectives/window_run.h>
+#include <fedrun/core/error.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace fedrun {
+
+void Engine::check_name_is_free(const std::string& name) const {
+  if (name.empty() || !names_.contains(name)) return;
+  throw UsageError(fmt::format(
+      "an operation named '{}' is under way: wait for it before the name is used again, or choose another name", name));
+}
+
+std::uint64_t Engine::key_of(const Operation& operation) {
+  if (!operation.name.empty()) return hash_of(operation.name);
+  if (operation.kind == Collective::join) return hash_of(joins_, 0x6A6F696E);
+  // A rank that had joined did not count what it answered, so after every join they count from 0 again.
+  return hash_of(hash_of(unnamed_++, joins_finished_), 0x756E6E616D6564);
+}
+
+std::uint64_t Engine::key_at(std::uint64_t position, int rank) const {
+  return fingerprint_of(fingerprint_at(position, rank), position);
+}
+
+// A position may be written when every rank of this host has left the operation that used the slot before.
+bool Engine::is_free(std::uint64_t position) {
+  if (position < free_below_) return true;
+  std::uint64_t left = line(rank_).left.load(std::memory_order_relaxed);
+  for (const int rank : group_.neighbours()) {
+    left = std::min(left, line(rank).left.load(std::memory_order_acquire));  // its last look at the slot came before
+  }
+  free_below_ = left + operations_in_flight;
+  return position < free_below_;
+}
+
+bool Engine::place() {
+  if (rank_ == 0) return place_as_rank_0();
+  const bool has_followed = follow_rank_0();
+  return guess() || has_followed;
+}
+
+bool Engine::place_as_rank_0() {
+  bool changed = false;
+  while (!queued_.empty() && is_free(next_)) {
+    if (queued_.front()->operation.kind == Collective::join && !everyone_has_joined()) {
+      return answer_for_rank_0() || changed;
+    }
+    put(take_front(), next_);
+    advance_next(next_ + 1);
+    changed = true;
+  }
+  return changed;
+}
+
+bool Engine::follow_rank_0() {
+  bool changed = false;
+  if (!holes_.empty()) changed = std::erase_if(holes_, [&](std::uint64_t position) { return fill(position); }) != 0;
+  // acquire: rank 0's calls were written before
+  const std::uint64_t announced = line(0).placed.load(std::memory_order_acquire);
+  while (settled_ < announced && is_free(settled_)) {
+    changed = true;
+    if (next_ > settled_) {
+      if (has_arrived(settled_, rank_)) {
+        ++settled_;
+        continue;
+      }
+      take_back_guesses();
+    }
+    if (!fill(settled_)) holes_.push_back(settled_);
+    ++settled_;
+    advance_next(settled_);
+  }
+  return changed;
+}
+
+// Brings to this position what rank 0 has put there; false: this rank has not submitted it yet.
+bool Engine::fill(std::uint64_t position) {
+  const std::uint64_t key = key_at(position, 0);
+  const auto wanted = std::ranges::find_if(queued_, [&](const FlightPointer& flight) { return flight->key == key; });
+  if (wanted != queued_.end()) {
+    FlightPointer flight = *wanted;
+    queued_.erase(wanted);
+    put(std::move(flight), position);
+    return true;
+  }
+  if (!has_joined()) return false;
+  put_answer(position, key);
+  return true;
+}
+
+bool Engine::guess() {
+  bool changed = false;
+  while (!queued_.empty() && queued_.front()->operation.kind != Collective::join && is_free(next_)) {
+    put(take_front(), next_);
+    advance_next(next_ + 1);
+    changed = true;
+  }
+  return changed;
+}
+
+void Engine::take_back_guesses() {
+  std::ranges::sort(placed_, {}, &Flight::position);
+  while (!placed_.empty() && placed_.back()->position >= settled_) {
+    // 0 is nobody's fingerprint. relaxed: nobody acts on it before it sees what comes after.
+    call(placed_.back()->position, rank_).fingerprint.store(0, std::memory_order_relaxed);
+    placed_.back()->position = Flight::no_position;
+    queued_.push_front(std::move(placed_.back()));
+    placed_.pop_back();
+  }
+  advance_next(settled_);
+  if (links_) send_record(record_of_taken_back(settled_, rank_));
+}
+
+std::shared_ptr<Flight> Engine::take_front() {
+  FlightPointer flight = std::move(queued_.front());
+  queued_.pop_front();
+  return flight;
+}
+
+void Engine::advance_next(std::uint64_t next) {
+  next_ = next;
+  if (rank_ == 0) settled_ = next_;
+  line(rank_).placed.store(next_, std::memory_order_release);  // publishes the calls below
+}
+
+void Engine::put(FlightPointer flight, std::uint64_t position) {
+  const Operation& operation = flight->operation;
+  CallTerms terms = terms_of(operation);
+  if (operation.kind == Collective::join) terms.weight = last_to_join();  // rank 0 knows
+  if (!terms.is_inlined) call(position, rank_).places = places_of(*flight);
+  flight->position = position;
+  publish_call(operation, terms, flight->key, position);
+  placed_.push_back(std::move(flight));
+}
+
+void Engine::publish_call(const Operation& operation, const CallTerms& terms, std::uint64_t key,
+                          std::uint64_t position) {
+  Call& mine = call(position, rank_);
+  mine.terms = terms;
+  if (terms.is_inlined && brings_input(operation, rank_) && terms.count != 0) {
+    std::memcpy(mine.inline_data, operation.input.data, operation.input.bytes());
+  }
+  if (terms.is_named) {
+    mine.name[operation.name.copy(mine.name, name_bytes - 1)] = '\0';
+  }
+  if (terms.kind == Collective::reduce_scatter || terms.kind == Collective::alltoall) {
+    std::uint64_t* counts = surroundings_.board.counts(position, rank_);
+    std::ranges::copy(operation.receive_counts, std::ranges::copy(operation.counts, counts).out);
+  }
+  mine.fingerprint.store(fingerprint_of(key, position), std::memory_order_release);  // publishes all of it
+  if (links_) send_record(record_of_call(surroundings_.board, ranks_, position, rank_));
+}
+
+Place Engine::place_input(Flight& flight) const {
+  const ConstBuffer& input = flight.operation.input;
+  if (!brings_input(flight.operation, rank_) || input.count == 0) return {};
+  const Place place = host_->segments.place(input.data, input.bytes(), group_);
+  if (place.how != Place::How::staged) return place;
+  if (!flight.input_block) {
+    flight.input_block = host_->segments.borrow_block(input.bytes());
+    std::memcpy(flight.input_block->mapping.data(), input.data, input.bytes());
+  }
+  return Segments::place_of(*flight.input_block);
+}
+
+Place Engine::place_output(Flight& flight) const {
+  const Buffer& output = flight.operation.output;
+  if (!takes_output(flight.operation, rank_) || output.count == 0) return {};
+  const Place place = host_->segments.place(output.data, output.bytes(), group_);
+  if (place.how != Place::How::staged) return place;
+  if (!flight.output_block) flight.output_block = host_->segments.borrow_block(output.bytes());
+  return Segments::place_of(*flight.output_block);
+}
+
+// Inside a host an allreduce passes through windows unless the others see this rank's memory.
+bool Engine::passes_through_windows(const Operation& operation) const {
+  const auto is_hidden = [&](const void* data, std::size_t bytes) {
+    return host_->segments.place(data, bytes, group_).how != Place::How::allocated;
+  };
+  return operation.kind == Collective::allreduce && operation.reduction.op != ReduceOp::adasum && !links_ &&
+         ranks_ > 1 && operation.group_digest == 0 &&
+         (is_hidden(operation.input.data, operation.input.bytes()) ||
+          is_hidden(operation.output.data, operation.output.bytes()));
+}
+
+Places Engine::places_of(Flight& flight) const {
+  if (!passes_through_windows(flight.operation)) return {place_input(flight), place_output(flight), {}};
+  if (!flight.window_block) flight.window_block = host_->segments.borrow_block(window_count * window_bytes);
+  return {{}, {}, Segments::place_of(*flight.window_block)};
+}
+
+}  // namespace fedrun

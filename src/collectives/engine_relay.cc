@@ -1,0 +1,29 @@
+// The part of the engine that keeps the boards of several hosts alike.
+#include <fedrun/collectives/board_records.h>
+#include <fedrun/collectives/engine.h>
+
+namespace fedrun {
+
+void Engine::send_record(const std::vector<std::byte>& record) {
+  for (int host = 0; host < group_.host_count(); ++host) {
+    if (host != group_.own_host()) links_->post(group_.leader(host), record);
+  }
+}
+
+bool Engine::take_records() {
+  if (!links_) return false;
+  // Only leaders receive any, but for everyone this is also what keeps their own messages moving.
+  while (links_->take(record_)) held_[rank_of(record_)].push_back(record_);
+  bool changed = false;
+  for (auto& [rank, records] : held_) {
+    // A rank of another host knows only that it has itself left what used the slot before.
+    while (!records.empty() && is_free(position_of(records.front()))) {
+      put_up(records.front(), surroundings_.board, ranks_);
+      records.pop_front();
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace fedrun

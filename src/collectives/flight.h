@@ -1,0 +1,36 @@
+// An operation of this rank that is under way.
+#pragma once
+
+#include <fedrun/collectives/backend.h>
+#include <fedrun/collectives/run.h>
+#include <fedrun/collectives/segments.h>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+namespace fedrun {
+
+struct Flight {
+  static constexpr std::uint64_t no_position = ~std::uint64_t{0};
+
+  explicit Flight(Operation what, std::uint64_t its_key = 0, std::uint64_t its_position = no_position)
+      : operation(std::move(what)), key(its_key), position(its_position) {}
+
+  Operation operation;
+  std::uint64_t key;       // what the ranks match it by
+  std::uint64_t position;  // in the order of the group, once it has one
+  Backend::Then then{};
+  bool is_answer = false;             // of a rank that has joined: it brings nothing and takes nothing
+  std::unique_ptr<Run> run{};         // once every rank has arrived
+  Segments::BlockLoan input_block{};  // where memory is staged
+  Segments::BlockLoan output_block{};
+  Segments::BlockLoan window_block{};
+  std::chrono::steady_clock::time_point submitted = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point all_arrived{};
+  bool finished = false;
+  std::exception_ptr problem{};
+};
+
+}  // namespace fedrun

@@ -1,0 +1,33 @@
+// Messages between the hosts of one group.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace fedrun {
+
+// A message under way. Its memory must stay until it is done.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  virtual bool done() = 0;  // never blocks
+};
+
+// Ranks are those of the group. One thread at a time; nothing blocks.
+class Links {
+ public:
+  virtual ~Links() = default;
+
+  // Records are short, at most as long as the links were made for, and arrive in the order in which one rank posts them
+  // to another.
+  virtual void post(int to, std::vector<std::byte> record) = 0;
+  // The next record that has arrived here; false: none.
+  virtual bool take(std::vector<std::byte>& record) = 0;
+
+  // Tags tell apart what is under way between two ranks at the same time; they have 30 bits.
+  virtual std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::size_t bytes) = 0;
+  virtual std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::size_t bytes) = 0;
+};
+
+}  // namespace fedrun

@@ -1,0 +1,123 @@
+#include <fedrun/collectives/engine_backend.h>
+#include <fedrun/collectives/failure_report.h>
+#include <fedrun/collectives/process.h>
+#include <fedrun/core/error.h>
+#include <fedrun/core/parse.h>
+
+#include <cstdlib>
+#include <exception>
+
+namespace fedrun {
+namespace {
+
+// What Open MPI's mpirun, Slurm's srun and other PMI launchers leave in the environment of their processes.
+bool started_by_launcher() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+// Good enough to say who failed before MPI has started.
+Topology topology_from_open_mpi_environment() {
+  Topology topology;
+  topology.host = host_name();
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (rank != nullptr && size != nullptr) {
+    topology.rank = std::atoi(rank);
+    topology.size = std::atoi(size);
+  }
+  return topology;
+}
+
+RunEnv read_environment() {
+  report_uncaught_exceptions(topology_from_open_mpi_environment());
+  return RunEnv::from_environment();
+}
+
+Topology topology_of_one_process() {
+  Topology topology;
+  topology.host = host_name();
+  const std::string mask = affinity_mask();
+  assign_cores(topology, fair_share_of_cores(mask, mask));
+  return topology;
+}
+
+int choose_threads(const RunEnv& env, const Topology& topology) {
+  if (env.threads) return *env.threads;
+  const char* openmp = std::getenv("OMP_NUM_THREADS");
+  if (openmp == nullptr) return topology.cores;
+  try {
+    return parse_integer<int>(openmp, 1, 1024);
+  } catch (const UsageError&) {
+    return topology.cores;  // OpenMP allows lists such as "4,2", which say nothing about one number
+  }
+}
+
+}  // namespace
+
+Process::Process() : Process(read_environment()) {}
+
+std::unique_ptr<Backend> Process::make_backend() const {
+  if (!mpi_) return make_self_backend();
+  if (env_.backend == BackendChoice::shm && topology_.cross_size > 1) {
+    throw UsageError(
+        fmt::format("the shm backend works inside one host, and this run has {}: use FEDRUN_BACKEND=auto or mpi",
+                    topology_.cross_size));
+  }
+  // The mpi backend treats every rank as a host of its own.
+  const int host = env_.backend == BackendChoice::mpi ? topology_.rank : topology_.cross_rank;
+  const Gather gather = mpi_->gather();
+  return make_world_backend({topology_.rank, gather_values(gather, topology_.size, host)}, gather,
+                            {.may_reach_ordinary_memory = env_.peer_memory,
+                             .wait = {topology_.has_own_core, env_.stall_warning, env_.stall_limit},
+                             .make_links = MpiRuntime::make_links,
+                             .timeline = timeline_});
+}
+
+Process::Process(const RunEnv& env) : env_(env) {
+  const bool use_mpi =
+      env_.backend == BackendChoice::mpi || (env_.backend != BackendChoice::self && started_by_launcher());
+  if (use_mpi) mpi_.emplace();
+  topology_ = mpi_ ? mpi_->topology() : topology_of_one_process();
+  report_uncaught_exceptions(topology_);
+  world_.emplace(make_backend());
+  threads_ = choose_threads(env_, topology_);
+  log::configure({env_.log_level, topology_.size > 1 ? fmt::format("[rank {}] ", topology_.rank) : ""});
+  log::info("host {}, local rank {} of {}, host {} of {}, backend {}, {} threads", topology_.host, topology_.local_rank,
+            topology_.local_size, topology_.cross_rank, topology_.cross_size, world_->backend_name(), threads_);
+  if (!env_.timeline.empty()) start_timeline(env_.timeline);
+}
+
+Process::~Process() {
+  if (!timeline_->is_on()) return;
+  try {
+    if (std::uncaught_exceptions() > exceptions_at_start_) {
+      write_timeline_alone(stop_recording(), timeline_path_);
+    } else {
+      stop_timeline();
+    }
+  } catch (const Error& error) {
+    log::error("{}", error.what());
+  }
+}
+
+void Process::start_timeline(const std::string& path) {
+  if (timeline_->is_on()) {
+    throw UsageError(fmt::format("a timeline is being recorded for {}: stop it before the next", timeline_path_));
+  }
+  check_timeline_path(*world_, path);
+  timeline_path_ = path;
+  clock_offset_ = find_clock_offset(*world_);
+  timeline_->start();
+}
+
+void Process::stop_timeline() {
+  if (!timeline_->is_on()) throw UsageError("no timeline is being recorded: start one first");
+  write_timeline(*world_, stop_recording(), timeline_path_);
+}
+
+TimelineOfRank Process::stop_recording() { return {topology_.rank, topology_.host, clock_offset_, timeline_->stop()}; }
+
+}  // namespace fedrun

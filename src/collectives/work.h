@@ -1,0 +1,19 @@
+// A collective that has been started and may not have finished.
+#pragma once
+
+namespace fedrun {
+
+// Used by the thread that started the operation. The buffers stay the operation's until wait() returns or done() is
+// true; destroying a Work waits, unless an exception is on its way, when the other ranks may never answer.
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  // True once the result is in place; never blocks.
+  virtual bool done() = 0;
+
+  // Returns when the result is in place; throws what went wrong.
+  virtual void wait() = 0;
+};
+
+}  // namespace fedrun
