@@ -1,0 +1,142 @@
+#include <fcntl.h>
+#include <fedrun/core/version.h>
+#include <fedrun/launcher/check_build.h>
+#include <fedrun/launcher/child_process.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+namespace fedrun::launcher {
+namespace {
+
+// "mpirun (Open MPI) 4.1.4" → "4.1.4"; empty when there is no mpirun or when it is not Open MPI's.
+std::string installed_open_mpi() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
+  char name[] = "mpirun";
+  char flag[] = "--version";
+  char* const arguments[] = {name, flag, nullptr};
+  pid_t pid = -1;
+  const int problem = posix_spawnp(&pid, name, &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0) return {};
+  write_end.close();
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (ssize_t count; (count = read(read_end.get(), buffer.data(), buffer.size())) > 0;) {
+    output.append(buffer.data(), static_cast<size_t>(count));
+  }
+  waitpid(pid, nullptr, 0);
+  constexpr std::string_view before_version = "(Open MPI) ";
+  const size_t found = output.find(before_version);
+  if (found == std::string::npos) return {};
+  const size_t begin = found + before_version.size();
+  return output.substr(begin, output.find_first_of(" \n", begin) - begin);
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                     : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+// The kernel lists only what programs may use; x86 calls the line "flags", Arm "Features".
+std::vector<std::string> simd_features() {
+  constexpr std::array<std::string_view, 11> relevant = {
+      "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512_bf16", "avx512_fp16", "amx_bf16", "asimd", "sve", "bf16"};
+  std::vector<std::string> found;
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      if (std::find(relevant.begin(), relevant.end(), word) != relevant.end()) found.push_back(word);
+    }
+    break;
+  }
+  return found;
+}
+
+std::string gib(std::uint64_t bytes) { return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30)); }
+
+std::string row(std::string_view name, std::string_view value) { return fmt::format("  {:<12}{}\n", name, value); }
+
+// One row for something that a build has or lacks.
+std::string row(std::string_view name, const std::string& version, std::string_view remedy) {
+  return row(name, version.empty() ? fmt::format("no: {}", remedy) : version);
+}
+
+std::string major_and_minor(std::string_view version) {
+  const size_t first_dot = version.find('.');
+  return std::string(version.substr(0, version.find('.', first_dot + 1)));
+}
+
+std::string mpirun_row(const BuildFacts& build, const MachineFacts& machine) {
+  if (machine.open_mpi.empty()) {
+    return row("mpirun", "no: run scripts/setup.sh, or install the Debian package openmpi-bin");
+  }
+  const bool differs = !build.open_mpi.empty() && major_and_minor(build.open_mpi) != major_and_minor(machine.open_mpi);
+  return row("mpirun",
+             fmt::format("Open MPI {}{}", machine.open_mpi,
+                         differs ? ", but this build is for " + build.open_mpi + ": put that one first on PATH" : ""));
+}
+
+std::string shared_memory_row(std::uint64_t bytes) {
+  constexpr std::uint64_t enough = std::uint64_t{256} << 20;
+  if (bytes == 0) return row("/dev/shm", "no: mount a tmpfs there");
+  return row("/dev/shm", gib(bytes) + (bytes < enough ? ", which is small: docker run --shm-size=1g" : ""));
+}
+
+}  // namespace
+
+MachineFacts examine_machine() {
+  MachineFacts machine;
+  machine.open_mpi = installed_open_mpi();
+  machine.cores = usable_cores();
+  machine.memory_bytes =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  struct statvfs shared = {};
+  if (statvfs("/dev/shm", &shared) == 0) machine.shared_memory_bytes = std::uint64_t{shared.f_blocks} * shared.f_frsize;
+  machine.simd = simd_features();
+  return machine;
+}
+
+std::string check_build_text(const BuildFacts& build, const MachineFacts& machine) {
+  std::string text = fmt::format("fedrun {}\n\nThis build\n", version);
+  text += row("compiler", build.compiler);
+  text += row("build type", build.build_type.empty() ? "none" : build.build_type);
+  text += row("LibTorch", build.libtorch, "configure with -DFEDRUN_TORCH=ON");
+  text += row("CUDA", build.cuda, "run GPU=1 scripts/setup.sh and configure with --preset cuda");
+  text += row("NCCL", build.nccl, "run GPU=1 scripts/setup.sh and configure with --preset cuda");
+  text += "\nBackends\n";
+  text += row("self", "yes");
+  text += row("shm", build.open_mpi.empty() ? "" : "yes, inside one host",
+              "needs mpi to bring the ranks together: configure with -DFEDRUN_MPI=ON");
+  text += row("mpi", build.open_mpi.empty() ? "" : "yes, built for Open MPI " + build.open_mpi,
+              "configure with -DFEDRUN_MPI=ON");
+  text += row("nccl", "no: not in this version of fedrun");
+  text += "\nThis machine\n";
+  text += mpirun_row(build, machine);
+  text += row("cores", fmt::format("{}", machine.cores));
+  text += row("memory", gib(machine.memory_bytes));
+  text += shared_memory_row(machine.shared_memory_bytes);
+  text += row("SIMD", machine.simd.empty() ? "none that fedrun uses" : fmt::format("{}", fmt::join(machine.simd, " ")));
+  return text;
+}
+
+}  // namespace fedrun::launcher

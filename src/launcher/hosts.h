@@ -1,0 +1,31 @@
+// The hosts of a run and how many ranks each takes, from -H or from a file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fedrun::launcher {
+
+struct Host {
+  std::string name;
+  int slots;  // how many ranks it takes
+
+  bool operator==(const Host&) const = default;
+};
+
+// All three add up the slots of a host that is named twice, as Open MPI does, and keep the order of first mention.
+// They throw UsageError that says where and what is expected.
+
+// "a:2,b": two slots on a, one on b.
+std::vector<Host> parse_hosts(std::string_view list);
+
+// One host a line: "a slots=2", "a:2" or "a"; # begins a comment. `file` is only for messages.
+std::vector<Host> parse_hostfile(std::string_view text, std::string_view file);
+std::vector<Host> read_hostfile(const std::filesystem::path& file);
+
+// By its names only, without asking the network.
+bool is_this_machine(const Host& host);
+
+}  // namespace fedrun::launcher

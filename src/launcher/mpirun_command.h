@@ -1,0 +1,33 @@
+// The mpirun command line for a run: a pure function, so that --dry-run and the tests see exactly what would start.
+#pragma once
+
+#include <fedrun/launcher/placement.h>
+#include <fedrun/launcher/rank_environment.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fedrun::launcher {
+
+struct Launch {
+  Placement placement;
+  std::vector<PassedVariable> variables;  // for every rank
+  std::vector<std::string> program;       // name and arguments
+  bool as_root = false;
+  std::set<std::string> mca_parameters = {};  // that the user has set by OMPI_MCA_*; fedrun leaves those alone
+};
+
+struct MpirunCommand {
+  std::vector<std::pair<std::string, std::string>> environment;  // added to fedrun's own
+  std::vector<std::string> arguments;                            // "mpirun" first
+};
+
+// Throws UsageError for a program name that cannot be passed on.
+MpirunCommand make_mpirun_command(const Launch& launch);
+
+// One line that does the same when pasted into a shell.
+std::string to_shell(const MpirunCommand& command);
+
+}  // namespace fedrun::launcher
