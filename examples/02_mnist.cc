@@ -1,0 +1,193 @@
+// Trains the ConvNet on MNIST, or on drawn digits, data-parallel on any number of ranks.
+#include <fedrun/core/flags.h>
+#include <fedrun/fedrun.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace {
+
+struct Flags {
+  int epochs;
+  size_t batch_size;
+  double lr;
+  double momentum;
+  uint64_t seed;
+  std::string data_dir;
+  std::string json;
+};
+
+std::optional<Flags> read_flags(int argc, char** argv, int rank) {
+  cxxopts::Options options("mnist", "Trains the MNIST ConvNet on every rank that fedrun starts.");
+  // clang-format off
+  options.add_options()
+    ("epochs", "passes over the training set", cxxopts::value<int>()->default_value("15"))
+    ("batch-size", "images per rank and step", cxxopts::value<size_t>()->default_value("100"))
+    ("lr", "learning rate of one rank; multiplied by their number, as the batch is", cxxopts::value<double>()->default_value("0.001"))
+    ("momentum", "momentum of SGD", cxxopts::value<double>()->default_value("0.9"))
+    ("seed", "of weights and shuffling; the same on every rank", cxxopts::value<uint64_t>()->default_value("1"))
+    ("data-dir", "directory with the MNIST files; without it, synthetic digits", cxxopts::value<std::string>()->default_value(""))
+    ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>()->default_value(""));
+  // clang-format on
+  const auto parsed = fedrun::parse_flags(options, argc, argv, rank);
+  if (!parsed) return std::nullopt;
+  const Flags flags{(*parsed)["epochs"].as<int>(),      (*parsed)["batch-size"].as<size_t>(),
+                    (*parsed)["lr"].as<double>(),       (*parsed)["momentum"].as<double>(),
+                    (*parsed)["seed"].as<uint64_t>(),   (*parsed)["data-dir"].as<std::string>(),
+                    (*parsed)["json"].as<std::string>()};
+  if (flags.epochs < 1 || flags.batch_size < 1)
+    throw fedrun::UsageError("--epochs and --batch-size must be at least 1");
+  return flags;
+}
+
+struct Sets {
+  fedrun::data::ImageSet train;
+  fedrun::data::ImageSet test;
+};
+
+Sets load_sets(const std::string& data_dir) {
+  using namespace fedrun::data;
+  if (!data_dir.empty()) return {load_mnist(data_dir, MnistSplit::train), load_mnist(data_dir, MnistSplit::test)};
+  return {synthetic_digits({.count = 20'000, .seed = 1}), synthetic_digits({.count = 4'000, .seed = 2})};
+}
+
+// Mean and standard deviation of MNIST's pixels; the drawn digits are close enough.
+fedrun::data::ImageDataset normalised(const fedrun::data::ImageSet& set) {
+  return fedrun::data::ImageDataset(set, {.mean = {0.1307F}, .deviation = {0.3081F}});
+}
+
+// What the lines report: sums over samples, which add up over ranks.
+struct Meter {
+  double loss_sum = 0, correct = 0, samples = 0;
+
+  void add(const torch::Tensor& output, const torch::Tensor& target, const torch::Tensor& loss) {
+    const auto count = static_cast<double>(target.size(0));
+    loss_sum += loss.item<double>() * count;
+    correct += output.argmax(1).eq(target).sum().item<double>();
+    samples += count;
+  }
+  Meter over_all_ranks(fedrun::Communicator& world) const {
+    double sums[] = {loss_sum, correct, samples};
+    world.allreduce(sums, {.op = fedrun::ReduceOp::sum});
+    return {sums[0], sums[1], sums[2]};
+  }
+  double loss() const { return loss_sum / samples; }
+  double accuracy() const { return correct / samples; }
+};
+
+class JsonLines {
+ public:
+  explicit JsonLines(const std::string& path) : enabled_(!path.empty()) {
+    if (enabled_) file_.open(path);
+    if (enabled_ && !file_)
+      throw fedrun::UsageError("cannot write --json file '" + path + "': does its directory exist?");
+  }
+  void write(const nlohmann::json& line) {
+    if (enabled_) file_ << line.dump() << std::endl;
+  }
+
+ private:
+  bool enabled_;
+  std::ofstream file_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model, const fedrun::data::ImageSet& set) {
+  const torch::NoGradGuard no_grad;
+  model->eval();
+  // Each image once, on one rank, so that the accuracy is exact.
+  auto loader =
+      torch::data::make_data_loader(normalised(set),
+                                    fedrun::DistributedSampler(set.count(), world.rank(), world.size(),
+                                                               {.shuffle = false, .tail = fedrun::Tail::uneven}),
+                                    500);
+  Meter meter;
+  for (auto& batch : *loader) {
+    const auto output = model->forward(batch.data);
+    meter.add(output, batch.target, torch::cross_entropy_loss(output, batch.target));
+  }
+  model->train();
+  return meter.over_all_ranks(world);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fedrun::Session session;
+  auto& world = session.world();
+  const bool is_first = world.rank() == 0;
+  const std::optional<Flags> read = read_flags(argc, argv, world.rank());
+  if (!read) return 0;
+  const Flags& flags = *read;
+  const Sets sets = load_sets(flags.data_dir);
+  JsonLines json(is_first ? flags.json : "");
+
+  torch::manual_seed(flags.seed);
+  fedrun::models::ConvNet model;
+  model->to(session.device());
+  fedrun::broadcast_parameters(world, *model, {.root = 0});
+  // With n ranks a step sees n times as many images, so there are n times fewer steps: each goes n times as far.
+  const auto sgd = torch::optim::SGDOptions(flags.lr * world.size()).momentum(flags.momentum);
+  fedrun::DistributedOptimizer optimizer(world, std::make_unique<torch::optim::SGD>(model->parameters(), sgd),
+                                         model->named_parameters());
+
+  fedrun::DistributedSampler sampler(sets.train.count(), world.rank(), world.size(), {.seed = flags.seed});
+  auto loader = torch::data::make_data_loader(normalised(sets.train), sampler, flags.batch_size);
+  const size_t steps = (sampler.size() + flags.batch_size - 1) / flags.batch_size;
+  if (is_first) {
+    fmt::print("{} ranks × {} threads, {}: {} training and {} test images, batch {} and lr {} per rank\n", world.size(),
+               session.threads(), sets.train.name, sets.train.count(), sets.test.count(), flags.batch_size, flags.lr);
+  }
+
+  for (int epoch = 1; epoch <= flags.epochs; ++epoch) {
+    const auto start = std::chrono::steady_clock::now();
+    fedrun::ProgressBar bar({.terminal_columns = is_first ? session.env().terminal_columns : 0,
+                             .total_samples = sampler.size() * static_cast<size_t>(world.size())});
+    Meter meter;
+    size_t step = 0;
+    for (auto& batch : *loader) {
+      optimizer.zero_grad();
+      const auto output = model->forward(batch.data);
+      const auto loss = torch::cross_entropy_loss(output, batch.target);
+      loss.backward();   // reduces as it goes
+      optimizer.step();  // waits, then steps
+      meter.add(output.detach(), batch.target, loss.detach());
+      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()));
+      if (++step % 50 != 0 && step != steps) continue;
+      const Meter all = meter.over_all_ranks(world);
+      meter = {};
+      if (!is_first) continue;
+      bar.print_line(fmt::format("Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}, Accuracy: {:.2f}", epoch, flags.epochs,
+                                 step, steps, all.loss(), all.accuracy()));
+      json.write(
+          {{"event", "step"}, {"epoch", epoch}, {"step", step}, {"loss", all.loss()}, {"accuracy", all.accuracy()}});
+    }
+    const double seconds = seconds_since(start);
+    const double samples_per_second = static_cast<double>(sets.train.count()) / seconds;
+    if (is_first)
+      bar.print_line(fmt::format("Epoch [{}/{}] took {:.1f} s, {:.0f} samples/s", epoch, flags.epochs, seconds,
+                                 samples_per_second));
+    json.write(
+        {{"event", "epoch"}, {"epoch", epoch}, {"seconds", seconds}, {"samples_per_second", samples_per_second}});
+  }
+
+  // BatchNorm's running statistics are each rank's own; their mean describes the images of all ranks.
+  for (auto& buffer : model->buffers()) {
+    if (buffer.is_floating_point()) world.allreduce(fedrun::buffer_of(buffer, "running statistics"));
+  }
+  const Meter test = evaluate(world, model, sets.test);
+  if (is_first) {
+    fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples, sets.test.name, 100 * test.accuracy());
+  }
+  json.write({{"event", "test"},
+              {"accuracy", test.accuracy()},
+              {"loss", test.loss()},
+              {"images", test.samples},
+              {"data", sets.test.name},
+              {"synthetic", sets.test.synthetic}});
+}
