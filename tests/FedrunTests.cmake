@@ -1,0 +1,49 @@
+# The functions that register tests, so that each folder lists only its files.
+
+function(fedrun_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE FEDRUN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${name} PRIVATE ${arg_LINK})
+  fedrun_compile_privately(${name})
+  fedrun_reuse_torch_header(${name})
+endfunction()
+
+add_custom_target(unit_tests)  # what the sanitizers build
+
+# A test of one process.
+function(fedrun_unit_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  fedrun_test_program(${name}_unit_test SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
+  add_dependencies(unit_tests ${name}_unit_test)
+  add_test(NAME unit.${name} COMMAND ${name}_unit_test)
+  # GoogleTest exits with 0 when it skipped; ctest says SKIPPED only if every test of the program was.
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit)
+endfunction()
+
+# A test of several ranks that the built fedrun starts, once per number of ranks and backend.
+function(fedrun_rank_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;RANKS;BACKENDS")
+  fedrun_test_program(${name}_rank_test SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/rank_main.cc"
+    LINK ${arg_LINK} fedrun::collectives GTest::gmock GTest::gtest)
+  if(NOT arg_BACKENDS)
+    set(arg_BACKENDS auto)
+  endif()
+  foreach(ranks IN LISTS arg_RANKS)
+    foreach(backend IN LISTS arg_BACKENDS)
+      set(test ranks.${name}.${backend}.${ranks})
+      add_test(NAME ${test}
+        COMMAND "${PROJECT_BINARY_DIR}/bin/fedrun" -np ${ranks} --backend ${backend} $<TARGET_FILE:${name}_rank_test>)
+      # Two cores carry all of it: ranks that share them with other tests would only measure the scheduler.
+      set_tests_properties(${test} PROPERTIES LABELS ranks RUN_SERIAL TRUE)
+    endforeach()
+  endforeach()
+endfunction()
+
+# A shell script that checks the built programs from outside; it gets the bin directory as its argument.
+function(fedrun_script_test name script)
+  add_test(NAME ${name} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/${script}" "${PROJECT_BINARY_DIR}/bin" ${ARGN})
+  set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE SKIP_RETURN_CODE 77)
+endfunction()

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A rank that fails ends the run: its error is shown once, the exit code is not 0, and no process stays behind.
+set -uo pipefail
+fedrun=$1/fedrun
+program=$2
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+failures=0
+
+complain() {
+  echo "FAILED: $*"
+  cat "$output"
+  failures=$((failures + 1))
+}
+
+# check <name> <ranks> <how> <failing rank> <exit code> <text that must appear exactly once>
+check() {
+  timeout 60 "$fedrun" -np "$2" "$program" "$3" "$4" >"$output" 2>&1
+  local code=$?
+  [[ $code == "$5" ]] || complain "$1: exit code $code, expected $5"
+  if [[ -n ${6:-} ]]; then
+    local times
+    times=$(grep -cF -- "$6" "$output")
+    [[ $times == 1 ]] || complain "$1: '$6' appears $times times"
+  fi
+  local pid
+  while read -r pid; do
+    ! kill -0 "$pid" 2>/dev/null || complain "$1: process $pid is still there"
+  done < <(sed -nE 's/.*pid ([0-9]+).*/\1/p' "$output")
+}
+
+host=$(hostname)
+check "no failure" 2 none 0 0
+check "one rank throws" 2 usage 1 1 "fedrun: rank 1 on $host: UsageError: the data directory is missing"
+check "rank 0 of 3 throws" 3 usage 0 1 "fedrun: rank 0 on $host: UsageError: the data directory is missing"
+check "all ranks throw the same" 4 usage -1 1 "UsageError: the data directory is missing"
+check "an exception of the standard library" 2 std 1 1 "fedrun: rank 1 on $host: error: something odd"
+check "an exception in a thread" 2 thread 0 1 "fedrun: rank 0 on $host: BackendError: in a thread"
+check "an exception that the program catches" 2 caught 1 3 "my own words: the data directory is missing"
+check "exit without a word" 2 exit 1 7 "rank 1"
+check "kill -9" 2 kill 1 137 "rank 1"
+
+# Within the seconds that the user has chosen; a frozen process is not a dead one.
+begin=$SECONDS
+export FEDRUN_STALL_WARN_SECONDS=1 FEDRUN_STALL_ABORT_SECONDS=3
+check "a frozen rank" 2 stop 1 1 "PeerLostError: rank 0 has waited "
+grep -q "PeerLostError: rank 0 has waited [0-9] s for operation 1 of its group of 2: allreduce" "$output" ||
+  complain "a frozen rank: the error does not name the operation"
+grep -q "rank 0 has waited [0-9] s for operation 1 .* missing: rank 1; rank 1 last called operation 0, a barrier (stopped by a signal" \
+  "$output" || complain "a frozen rank: no warning that names it"
+((SECONDS - begin < 15)) || complain "a frozen rank: took $((SECONDS - begin)) s"
+unset FEDRUN_STALL_ABORT_SECONDS
+check "a late rank is warned about" 3 late 1 0
+grep -q "rank 0 has waited [0-9] s for operation 1 of its group of 3: barrier named 'after a nap'; missing: rank 1; " "$output" ||
+  complain "a late rank: no warning that names it"
+unset FEDRUN_STALL_WARN_SECONDS
+
+export FEDRUN_THREADS=many
+check "a bad variable" 2 none 0 2 "environment variable FEDRUN_THREADS='many' is not valid"
+unset FEDRUN_THREADS
+
+leftovers=$(find /dev/shm -maxdepth 1 -newer "$0" -name '*fedrun*' 2>/dev/null)
+[[ -z $leftovers ]] || complain "left in /dev/shm: $leftovers"
+((failures == 0)) && echo "every failure was reported once and left nothing behind"
+exit $((failures > 0))

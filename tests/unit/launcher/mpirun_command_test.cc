@@ -1,0 +1,154 @@
+// The exact mpirun command for each kind of launch, and the variables that the ranks get.
+#include <fedrun/core/error.h>
+#include <fedrun/launcher/mpirun_command.h>
+#include <fedrun/launcher/rank_environment.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace fedrun::launcher {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+constexpr const char* one_host = "--mca pml ob1 --mca btl self,vader,tcp ";
+constexpr const char* patient = "--mca mpi_yield_when_idle 1 ";
+
+TEST(MpirunCommand, ByTable) {
+  const struct {
+    const char* what;
+    Launch launch;
+    std::string command;
+  } cases[] = {
+      {"this machine",
+       {.placement = {2, {}}, .variables = {}, .program = {"./train", "--lr", "0.1"}},
+       std::string("mpirun -np 2 --oversubscribe --bind-to none ") + one_host + patient + "./train --lr 0.1"},
+      {"this machine by name",
+       {.placement = {3, {{"localhost", 3}}}, .variables = {}, .program = {"p"}},
+       std::string("mpirun -np 3 --host localhost:3 --map-by slot --bind-to none ") + one_host + patient + "p"},
+      {"root",
+       {.placement = {1, {}}, .variables = {}, .program = {"p"}, .as_root = true},
+       std::string("mpirun --allow-run-as-root -np 1 --oversubscribe --bind-to none ") + one_host + patient + "p"},
+      {"several hosts",
+       {.placement = {4, {{"far", 2}, {"10.0.0.2", 2}}}, .variables = {}, .program = {"p"}},
+       std::string("mpirun -np 4 --host far:2,10.0.0.2:2 --map-by slot --bind-to none ") + patient + "p"},
+      {"domain names",
+       {.placement = {2, {{"a.example.org", 1}, {"b", 1}}}, .variables = {}, .program = {"p"}},
+       std::string("mpirun -np 2 --host a.example.org:1,b:1 --map-by slot --mca orte_keep_fqdn_hostnames 1 "
+                   "--bind-to none ") +
+           patient + "p"},
+      {"the user's own parameters",
+       {.placement = {2, {}},
+        .variables = {},
+        .program = {"p"},
+        .mca_parameters = {"pml", "btl", "mpi_yield_when_idle"}},
+       "mpirun -np 2 --oversubscribe --bind-to none p"},
+      {"variables",
+       {.placement = {2, {{"a", 1}, {"b", 1}}}, .variables = {{"A", "1 2"}, {"PATH", std::nullopt}}, .program = {"p"}},
+       std::string("A='1 2' mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none ") + patient + "-x A -x PATH p"},
+  };
+  for (const auto& example : cases) {
+    EXPECT_EQ(to_shell(make_mpirun_command(example.launch)), example.command) << example.what;
+  }
+}
+
+std::vector<std::string> program_words(const std::vector<std::string>& program) {
+  const MpirunCommand command =
+      make_mpirun_command({.placement = {2, {{"a", 1}, {"b", 1}}}, .variables = {}, .program = program});
+  const auto last_option = std::find(command.arguments.begin(), command.arguments.end(), "mpi_yield_when_idle");
+  return {last_option + 2, command.arguments.end()};
+}
+
+TEST(MpirunCommand, ArgumentsStayAsTheyAre) {
+  const std::vector<std::string> program = {"./train", "a b",       "'\"", ";",  "$(touch x)",
+                                            "",        "new\nline", "-np", "-x", "::"};
+  EXPECT_EQ(program_words(program), program);
+}
+
+TEST(MpirunCommand, ArgumentsThatMpirunWouldReadAreHiddenFromIt) {
+  EXPECT_THAT(program_words({"./train", "a", ":", "b"}), ElementsAre("env", "-S", "'./train' 'a' ':' 'b'"));
+  for (const char* word : {"-mca", "--mca", "-gmca", "--gmca", "--omca", "-tune", "--tune", "-am", "--am"}) {
+    EXPECT_THAT(program_words({"p", word, "$(x)"}), ElementsAre("env", "-S", std::string("'p' '") + word + "' '$(x)'"));
+  }
+  EXPECT_THAT(program_words({"p", ":", "it's", "back\\slash", ""}),
+              ElementsAre("env", "-S", "'p' ':' 'it\\'s' 'back\\\\slash' ''"));
+  EXPECT_THROW(program_words({"./a=b", ":"}), UsageError);
+}
+
+TEST(MpirunCommand, ShellTextQuotesWhatAShellWouldRead) {
+  const MpirunCommand command = {.environment = {{"A", "x;y"}},
+                                 .arguments = {"mpirun", "", "a b", "it's", "$(x)", "--a=b"}};
+  EXPECT_EQ(to_shell(command), "A='x;y' mpirun '' 'a b' 'it'\\''s' '$(x)' --a=b");
+}
+
+class RankEnvironment : public testing::Test {
+ protected:
+  std::vector<PassedVariable> variables() {
+    return rank_environment(options, placement, 80, [this](const char* name) -> const char* {
+      const auto found = environment.find(name);
+      return found == environment.end() ? nullptr : found->second.c_str();
+    });
+  }
+
+  std::map<std::string, std::string> environment = {{"PATH", "/bin"}, {"HOME", "/home/me"}};
+  Options options;
+  Placement placement = {2, {}};
+};
+
+TEST_F(RankEnvironment, TerminalWidthAlwaysComesFromTheLauncher) {
+  environment["FEDRUN_TERMINAL_COLUMNS"] = "20";
+  EXPECT_THAT(variables(), ElementsAre(PassedVariable{"FEDRUN_TERMINAL_COLUMNS", "80"}));
+}
+
+TEST_F(RankEnvironment, SearchPathsGoToOtherHosts) {
+  EXPECT_THAT(variables(), Not(Contains(PassedVariable{"PATH", std::nullopt})));
+  placement.hosts = {{"far", 2}};
+  EXPECT_THAT(variables(),
+              ElementsAre(PassedVariable{"PATH", std::nullopt}, PassedVariable{"FEDRUN_TERMINAL_COLUMNS", "80"}));
+  environment["LD_LIBRARY_PATH"] = "/lib";
+  EXPECT_THAT(variables(), Contains(PassedVariable{"LD_LIBRARY_PATH", std::nullopt}));
+}
+
+TEST_F(RankEnvironment, FlagsWinOverTheEnvironment) {
+  environment["FEDRUN_THREADS"] = "2";
+  environment["FEDRUN_LOG_LEVEL"] = "info";
+  options.settings = {{"FEDRUN_THREADS", "4"}};
+  EXPECT_THAT(variables(), AllOf(Contains(PassedVariable{"FEDRUN_THREADS", "4"}),
+                                 Contains(PassedVariable{"FEDRUN_LOG_LEVEL", std::nullopt})));
+}
+
+TEST_F(RankEnvironment, PassedByName) {
+  options.pass = {"HOME", "A=1=2;$(x)", "B=", "A=3"};
+  EXPECT_THAT(variables(), ElementsAre(PassedVariable{"HOME", std::nullopt}, PassedVariable{"A", "3"},
+                                       PassedVariable{"B", ""}, PassedVariable{"FEDRUN_TERMINAL_COLUMNS", "80"}));
+}
+
+TEST_F(RankEnvironment, ErrorsComeBeforeTheStart) {
+  const struct {
+    std::string pass;
+    const char* message;
+  } cases[] = {
+      {"UNSET", "-x UNSET: the variable is not set here; set it, or write -x UNSET=VALUE"},
+      {"", "-x: '' is no name for an environment variable"},
+      {"=1", "-x: '' is no name for an environment variable"},
+      {"A B=1", "-x: 'A B' is no name for an environment variable"},
+      {"1A=1", "-x: '1A' is no name for an environment variable"},
+      {"FEDRUN_THREADS=many", "environment variable FEDRUN_THREADS='many' is not valid"},
+  };
+  for (const auto& example : cases) {
+    options.pass = {example.pass};
+    try {
+      variables();
+      ADD_FAILURE() << example.pass;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith(example.message));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fedrun::launcher
