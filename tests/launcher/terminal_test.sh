@@ -4,9 +4,10 @@
 command -v script > /dev/null || { echo "SKIPPED: there is no script(1)"; exit 77; }
 
 # Runs fedrun on a pseudo-terminal of 77 columns; what the user types comes from standard input, which must stay open
-# until fedrun has ended, because script(1) ends with it.
+# until fedrun has ended, because script(1) ends with it. Ctrl-C reaches the shell inside as well, and without the trap
+# a plain sh, which script(1) takes where SHELL is not set, would end before fedrun does.
 on_terminal() {
-  script -qec "stty cols 77 rows 20; '$fedrun' $*; echo exit code \$?" /dev/null | tee terminal.txt
+  script -qec "trap : INT; stty cols 77 rows 20; '$fedrun' $*; echo exit code \$?" /dev/null | tee terminal.txt
 }
 terminal_shows() { grep -q "$1" terminal.txt 2> /dev/null; }
 wait_for_end() { wait_until 30 terminal_shows "exit code"; }
