@@ -22,7 +22,7 @@ inline void combine_sources(const ReducePlan& plan, DataType type, std::uint64_t
           .type = type,
           .op = plan.op,
           .weights = plan.weights,
-          .factor = plan.prescale * plan.postscale,
+          .factor = plan.postscale,
           .divisor = plan.divisor});
 }
 

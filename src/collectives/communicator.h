@@ -134,6 +134,9 @@ class Communicator {
   // Memory that this group, and every group made from it, reduces without copying it; zeroed.
   Memory allocate(std::size_t bytes);
 
+  // The same number on every rank, and another one each time: for the names of what is built on this group.
+  std::uint64_t next_number() { return next_number_++; }
+
   // How many elements each rank gets where `count` are dealt out evenly.
   std::vector<std::size_t> equal_parts(std::size_t count) const;
   // Tells every rank how many elements each of them has.
@@ -175,6 +178,7 @@ class Communicator {
   std::unique_ptr<Work> start_together(std::vector<Operation> operations, std::string_view name);
 
   std::unique_ptr<Backend> backend_;
+  std::uint64_t next_number_ = 0;
 };
 
 }  // namespace fedrun

@@ -19,8 +19,7 @@ enum Phase { to_owner = 0, from_owner = 1 };
 DataType travelling_type(const CallTerms& terms, const ReducePlan& plan) {
   const bool is_integer = terms.type == DataType::u8 || terms.type == DataType::i8 || terms.type == DataType::i32 ||
                           terms.type == DataType::i64;
-  const bool has_fractions = !plan.weights.empty() || plan.prescale != 1;
-  return is_integer && has_fractions ? DataType::f64 : terms.wire;
+  return is_integer && !plan.weights.empty() ? DataType::f64 : terms.wire;
 }
 
 }  // namespace
@@ -152,8 +151,7 @@ void PieceRun::combine_own(const Piece& piece, Block& partial) {
           .type = elements_.type(),
           .output_type = travelling_type_,
           .op = plan_.op,
-          .weights = weights,
-          .factor = plan_.prescale});
+          .weights = weights});
 }
 
 // The ranks of this host that get the result where this rank sees it.

@@ -21,6 +21,13 @@ std::vector<Stream> adasum_streams(std::uint64_t count, int ranks) {
   return streams;
 }
 
+// Before they are added up, not after: who scales down fears that the sum overflows.
+void scale_inputs(double prescale, ReducePlan& plan) {
+  if (prescale == 1) return;
+  if (plan.weights.empty()) plan.weights.assign(plan.sources.size(), 1);
+  for (double& weight : plan.weights) weight *= prescale;
+}
+
 }  // namespace
 
 int first_taking_part(const Board& board, std::uint64_t position, int ranks) {
@@ -88,7 +95,6 @@ void plan_reduction(const Board& board, std::uint64_t position, int ranks, Reduc
   plan.sources.clear();
   plan.weights.clear();
   plan.op = terms.op;
-  plan.prescale = terms.prescale;
   plan.postscale = terms.postscale;
   plan.divisor = 1;
   double total = 0;
@@ -101,13 +107,12 @@ void plan_reduction(const Board& board, std::uint64_t position, int ranks, Reduc
     total += theirs.weight;
   }
   if (terms.op == ReduceOp::average && total != 0) plan.divisor = total;
-  if (terms.op == ReduceOp::average || terms.op == ReduceOp::sum) return;
+  if (terms.op == ReduceOp::average || terms.op == ReduceOp::sum) return scale_inputs(terms.prescale, plan);
   // These are not linear: scale the result instead.
-  if (plan.prescale < 0 && terms.op == ReduceOp::min) plan.op = ReduceOp::max;
-  if (plan.prescale < 0 && terms.op == ReduceOp::max) plan.op = ReduceOp::min;
+  if (terms.prescale < 0 && terms.op == ReduceOp::min) plan.op = ReduceOp::max;
+  if (terms.prescale < 0 && terms.op == ReduceOp::max) plan.op = ReduceOp::min;
   const double power = terms.op == ReduceOp::product ? static_cast<double>(plan.sources.size()) : 1;
-  plan.postscale *= std::pow(plan.prescale, power);
-  plan.prescale = 1;
+  plan.postscale *= std::pow(terms.prescale, power);
 }
 
 }  // namespace fedrun

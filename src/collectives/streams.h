@@ -28,9 +28,8 @@ void list_streams(const Board& board, std::uint64_t position, int ranks, std::ve
 // How the inputs of a reduction are combined.
 struct ReducePlan {
   std::vector<int> sources{};     // the ranks that take part, in rank order
-  std::vector<double> weights{};  // of each source; empty: all 1
+  std::vector<double> weights{};  // by which each source is multiplied; empty: all 1
   ReduceOp op = ReduceOp::sum;
-  double prescale = 1;  // of each input; changes nothing but the range, so it may as well be applied to a sum of them
   double postscale = 1;
   double divisor = 1;  // of an average: the weight that took part
 };

@@ -1,33 +1,45 @@
 #include <fedrun/train/bucket_plan.h>
 
 #include <map>
+#include <utility>
 
 namespace fedrun {
 namespace {
 
-std::size_t round_up_to_cache_line(std::size_t elements, DataType type) {
-  const std::size_t per_line = 64 / size_of(type);
-  return (elements + per_line - 1) / per_line * per_line;
+std::size_t round_up_to_slot(std::size_t elements) {
+  return (elements + slot_alignment - 1) / slot_alignment * slot_alignment;
 }
 
 }  // namespace
 
-std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, const BucketSizes& sizes) {
+std::vector<std::size_t> last_to_first(std::size_t parameters) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = parameters; i-- > 0;) order.push_back(i);
+  return order;
+}
+
+std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, std::span<const std::size_t> order,
+                                 const BucketSizes& sizes) {
+  using Kind = std::pair<DataType, int>;  // type and group: what may share a bucket
+  std::map<Kind, std::size_t> missing;    // parameters of a group that have no slot yet
+  for (const std::size_t i : order) ++missing[{parameters[i].type, parameters[i].group}];
+
   std::vector<Bucket> closed;
-  std::map<DataType, Bucket> open;
-  for (std::size_t i = parameters.size(); i-- > 0;) {
+  std::map<Kind, Bucket> open;
+  for (const std::size_t i : order) {
     const PlannedParameter& parameter = parameters[i];
-    Bucket& bucket = open[parameter.type];
+    const Kind kind{parameter.type, parameter.group};
+    Bucket& bucket = open[kind];
     bucket.type = parameter.type;
     bucket.slots.push_back({i, bucket.elements});
-    bucket.elements += round_up_to_cache_line(parameter.elements, parameter.type);
+    bucket.elements += round_up_to_slot(parameter.elements);
     const std::size_t limit_bytes = closed.empty() ? sizes.first_bytes : sizes.bytes;
-    if (bucket.elements * size_of(bucket.type) >= limit_bytes) {
+    const bool is_full = bucket.elements * size_of(bucket.type) >= limit_bytes;
+    if (--missing[kind] == 0 || (parameter.group < 0 && is_full)) {
       closed.push_back(std::move(bucket));
-      open.erase(parameter.type);
+      open.erase(kind);
     }
   }
-  for (auto& [type, bucket] : open) closed.push_back(std::move(bucket));
   return closed;
 }
 

@@ -12,6 +12,7 @@ namespace fedrun {
 struct PlannedParameter {
   std::size_t elements = 0;
   DataType type = DataType::f32;
+  int group = -1;  // parameters of the same group share a bucket, whatever its size; -1: sizes decide
 };
 
 // A slot is where one gradient lies in its bucket.
@@ -33,8 +34,17 @@ struct BucketSizes {
   std::size_t bytes = std::size_t{25} << 20;
 };
 
-// Takes the parameters in reverse, because backward reaches the last layer first. A bucket is closed when it holds at
-// least its size, so a parameter larger than that has a bucket to itself. Slots begin at multiples of a cache line.
-std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, const BucketSizes& sizes = {});
+// Slots begin at multiples of this many elements, and sharded buckets are divided there: more than any vector register
+// holds, so that Torch's loops treat every element alike wherever a bucket is cut.
+inline constexpr std::size_t slot_alignment = 64;
+
+// Places the parameters that `order` lists, in that order: the one in which backward is expected to reach them. A
+// bucket is closed when it holds at least its size, so a parameter larger than that has a bucket to itself, or when its
+// group is complete.
+std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, std::span<const std::size_t> order,
+                                 const BucketSizes& sizes = {});
+
+// Backward reaches the last layer first.
+std::vector<std::size_t> last_to_first(std::size_t parameters);
 
 }  // namespace fedrun

@@ -1,53 +1,86 @@
 #include <fedrun/core/error.h>
 #include <fedrun/train/agreement.h>
 #include <fedrun/train/distributed_optimizer.h>
+#include <fedrun/train/optimizer_parameters.h>
+#include <fedrun/train/stopwatch.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include <cmath>
 
 namespace fedrun {
 namespace {
 
-// The optimizer's trainable parameters under their names, in the order of named_parameters.
-std::vector<NamedParameter> name_parameters(const torch::optim::Optimizer& optimizer,
-                                            const torch::OrderedDict<std::string, torch::Tensor>& named_parameters) {
-  std::unordered_map<const void*, std::string> names;
-  for (const auto& item : named_parameters) {
-    const auto [known, is_new] = names.emplace(item.value().unsafeGetTensorImpl(), item.key());
-    if (!is_new) {
-      throw UsageError(
-          fmt::format("named_parameters lists one parameter twice, as '{}' and as '{}'", known->second, item.key()));
-    }
+void check_adasum(const DistributedOptimizerOptions& options) {
+  if (options.sharded) {
+    throw UsageError("DistributedOptimizer: with Adasum every rank steps all parameters, so sharded cannot be on");
   }
-  std::unordered_map<const void*, bool> wanted;
-  for (std::size_t group = 0; group < optimizer.param_groups().size(); ++group) {
-    const auto& parameters = optimizer.param_groups()[group].params();
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!names.contains(parameters[i].unsafeGetTensorImpl())) {
-        throw UsageError(
-            fmt::format("named_parameters has no name for parameter {} of the optimizer's group {}, {}: pass the "
-                        "named_parameters() of every module that the optimizer trains",
-                        i, group, describe_tensor("a", parameters[i])));
-      }
-      if (parameters[i].requires_grad()) wanted[parameters[i].unsafeGetTensorImpl()] = true;
-    }
+  if (options.group_count != 0 || !options.groups.empty()) {
+    throw UsageError("DistributedOptimizer: Adasum combines each parameter by itself, so there are no groups");
   }
-  std::vector<NamedParameter> result;
-  for (const auto& item : named_parameters) {
-    if (wanted.contains(item.value().unsafeGetTensorImpl())) result.push_back({item.key(), item.value()});
-  }
-  return result;
 }
 
 void check_options(const DistributedOptimizerOptions& options) {
-  if (options.op != ReduceOp::average && options.op != ReduceOp::sum) {
-    throw UsageError(
-        fmt::format("DistributedOptimizer cannot reduce gradients by {}: use average or sum", to_string(options.op)));
+  if (options.op != ReduceOp::average && options.op != ReduceOp::sum && options.op != ReduceOp::adasum) {
+    throw UsageError(fmt::format("DistributedOptimizer cannot reduce gradients by {}: use average, sum or adasum",
+                                 to_string(options.op)));
   }
   if (options.buckets.first_bytes == 0 || options.buckets.bytes == 0) {
     throw UsageError("DistributedOptimizer: bucket sizes must be at least 1 byte");
   }
+  if (options.backward_passes_per_step < 1) {
+    throw UsageError(fmt::format("DistributedOptimizer: backward_passes_per_step {} must be at least 1",
+                                 options.backward_passes_per_step));
+  }
+  const double factor = options.gradient_predivide_factor;
+  if (!std::isfinite(factor) || factor <= 0) {
+    throw UsageError(
+        fmt::format("DistributedOptimizer: gradient_predivide_factor {} must be a finite number above 0", factor));
+  }
+  if (factor != 1 && options.op != ReduceOp::average) {
+    throw UsageError(fmt::format("DistributedOptimizer: gradient_predivide_factor goes with average, not with {}",
+                                 to_string(options.op)));
+  }
+  if (options.compression == nullptr) {
+    throw UsageError("DistributedOptimizer: compression is a null pointer: use Compression::none");
+  }
+  if (options.op == ReduceOp::adasum) check_adasum(options);
+}
+
+// Adasum does not go through buckets, for which users write compressions.
+std::optional<DataType> adasum_wire(const Compression* compression) {
+  if (compression == Compression::none.get()) return std::nullopt;
+  if (compression == Compression::fp16.get()) return DataType::f16;
+  if (compression == Compression::bf16.get()) return DataType::bf16;
+  throw UsageError(
+      fmt::format("DistributedOptimizer: compression '{}' cannot be used with Adasum: use none, fp16 or bf16",
+                  compression->name()));
+}
+
+GradientReducerOptions reducer_options(const DistributedOptimizerOptions& options) {
+  return {.op = options.op,
+          .compression = options.compression,
+          .buckets = options.buckets,
+          .passes = options.backward_passes_per_step,
+          .averages_passes = options.accumulation == Accumulation::mean,
+          .predivide = options.gradient_predivide_factor,
+          .sparse_as_dense = options.sparse_as_dense,
+          .to_parts = options.sharded};
+}
+
+// What must be the same on every rank, in words.
+std::vector<std::string> describe_plan(const DistributedOptimizerOptions& options,
+                                       const std::vector<NamedParameter>& parameters) {
+  std::vector<std::string> plan = {
+      fmt::format("op {}, compression {}, buckets of {} and {} bytes", to_string(options.op),
+                  options.compression->name(), options.buckets.first_bytes, options.buckets.bytes),
+      fmt::format("{} backward passes per step ({}), predivide factor {}", options.backward_passes_per_step,
+                  options.accumulation == Accumulation::mean ? "mean" : "sum", options.gradient_predivide_factor),
+      fmt::format("sharded {}, sparse_as_dense {}", options.sharded, options.sparse_as_dense)};
+  for (const auto& [name, tensor, group] : parameters) {
+    plan.push_back(describe_tensor(name, tensor) + (group < 0 ? "" : fmt::format(" in group {}", group)));
+  }
+  return plan;
 }
 
 }  // namespace
@@ -55,15 +88,14 @@ void check_options(const DistributedOptimizerOptions& options) {
 DistributedOptimizer::DistributedOptimizer(Communicator& group, std::unique_ptr<torch::optim::Optimizer> optimizer,
                                            const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
                                            const DistributedOptimizerOptions& options)
-    : optimizer_(std::move(optimizer)) {
+    : group_(group), optimizer_(std::move(optimizer)) {
   check_options(options);
   if (optimizer_ == nullptr) throw UsageError("DistributedOptimizer needs an optimizer to wrap, not a null pointer");
-  std::vector<NamedParameter> parameters = name_parameters(*optimizer_, named_parameters);
-  std::vector<std::string> plan = {fmt::format("op {}, buckets of {} and {} bytes", to_string(options.op),
-                                               options.buckets.first_bytes, options.buckets.bytes)};
-  for (const auto& [name, tensor] : parameters) plan.push_back(describe_tensor(name, tensor));
-  check_agreement(group, "DistributedOptimizer: options and parameters", plan);
-  reducer_ = std::make_unique<GradientReducer>(group, std::move(parameters), options.op, options.buckets);
+  std::vector<NamedParameter> parameters = name_parameters(*optimizer_, named_parameters, options);
+  check_agreement(group, "DistributedOptimizer: options and parameters", describe_plan(options, parameters));
+  if (options.op == ReduceOp::adasum) adasum_.emplace(group, parameters, adasum_wire(options.compression.get()));
+  reducer_ = std::make_unique<GradientReducer>(group, std::move(parameters), reducer_options(options));
+  if (options.sharded) sharded_.emplace(group, *optimizer_, *reducer_);
 }
 
 void DistributedOptimizer::zero_grad(bool set_to_none) {
@@ -72,28 +104,81 @@ void DistributedOptimizer::zero_grad(bool set_to_none) {
         "zero_grad() was called after backward() and before step(), while gradients are being reduced: call it "
         "before backward() or after step()");
   }
-  optimizer_->zero_grad(set_to_none);
+  reducer_->drop_unreduced();
+  for (const NamedParameter& parameter : reducer_->parameters()) {
+    torch::Tensor& gradient = parameter.tensor.mutable_grad();
+    if (!gradient.defined()) continue;
+    if (set_to_none) {
+      gradient.reset();
+    } else {
+      gradient.detach_().zero_();
+    }
+  }
 }
 
 void DistributedOptimizer::synchronize() {
+  if (adasum_) {
+    throw UsageError(
+        "synchronize(): with Adasum each rank steps with its own gradients, so none are reduced before step()");
+  }
   reducer_->synchronize();
+  if (sharded_) sharded_->prepare();
   reduced_ = true;
 }
 
-torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
-  torch::Tensor loss;
-  if (closure) {
-    // Optimizers such as LBFGS run backward several times in one step; each of them is reduced.
-    loss = optimizer_->step([&] {
-      const torch::AutoGradMode with_gradients(true);
-      torch::Tensor closure_loss = closure();
-      reducer_->synchronize();
-      return closure_loss;
-    });
-  } else {
-    if (!reduced_ || reducer_->window_open()) reducer_->synchronize();
-    loss = optimizer_->step();
+double DistributedOptimizer::clip_gradient_norm(double max_norm, double norm_type) {
+  if (!(max_norm > 0)) throw UsageError(fmt::format("clip_gradient_norm: max_norm {} must be above 0", max_norm));
+  if (!reduced_ || reducer_->window_open()) synchronize();
+  if (!sharded_) {
+    std::vector<torch::Tensor> parameters;
+    for (const NamedParameter& parameter : reducer_->parameters()) parameters.push_back(parameter.tensor);
+    return torch::nn::utils::clip_grad_norm_(parameters, max_norm, norm_type);
   }
+  const Stopwatch stopwatch(communication_seconds_);
+  const double norm = sharded_->gradient_norm(norm_type);
+  const double factor = max_norm / (norm + 1e-6);  // as Torch does it
+  if (factor < 1) sharded_->scale_gradients(factor);
+  return norm;
+}
+
+torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  if (closure) return step_with_closure(closure);
+  if (adasum_) {
+    reducer_->finish_alone();
+    const Stopwatch stopwatch(communication_seconds_);
+    return adasum_->run([&] { return optimizer_->step(); });
+  }
+  if (!reduced_ || reducer_->window_open()) {
+    if (skips_synchronize_) {
+      throw UsageError(
+          "step() inside skip_synchronize(), but the gradients have not been reduced: call synchronize() first");
+    }
+    synchronize();
+  }
+  reduced_ = false;
+  torch::Tensor loss = optimizer_->step();
+  if (sharded_) {
+    const Stopwatch stopwatch(communication_seconds_);
+    sharded_->share();
+  }
+  return loss;
+}
+
+// Optimizers such as LBFGS run backward several times in one step; each of them is reduced.
+torch::Tensor DistributedOptimizer::step_with_closure(const torch::optim::Optimizer::LossClosure& closure) {
+  const auto reducing_closure = [&] {
+    const torch::AutoGradMode with_gradients(true);
+    torch::Tensor loss = closure();
+    if (adasum_) {
+      reducer_->finish_alone();
+    } else {
+      synchronize();
+    }
+    return loss;
+  };
+  torch::Tensor loss =
+      adasum_ ? adasum_->run([&] { return optimizer_->step(reducing_closure); }) : optimizer_->step(reducing_closure);
+  if (sharded_) sharded_->share();
   reduced_ = false;
   return loss;
 }

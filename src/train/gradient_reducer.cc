@@ -1,26 +1,52 @@
 #include <fedrun/core/error.h>
 #include <fedrun/train/gradient_reducer.h>
+#include <fedrun/train/sparse_gradient.h>
+#include <fedrun/train/stopwatch.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cstring>
+#include <exception>
+#include <limits>
 
 namespace fedrun {
+namespace {
 
-// Where a parameter's gradient lies, as a tensor of the parameter's shape and strides.
+// What the ranks tell each other about a parameter; the greatest counts.
+enum Use : std::uint8_t { unused, dense, sparse };
+
+std::string name_of(std::string_view reducer, std::size_t index, const std::vector<BucketSlot>& slots,
+                    const std::vector<NamedParameter>& parameters) {
+  const std::string& first = parameters[slots.front().parameter].name;
+  const std::string others = slots.size() == 1 ? "" : fmt::format(" and {} more", slots.size() - 1);
+  return fmt::format("{}, bucket {}: {}{}", reducer, index, first, others);
+}
+
+// memcpy goes past the caches where the gradient is larger than they are, which Torch's copy does not.
+void copy_elements(const torch::Tensor& from, const torch::Tensor& to) {
+  if (from.strides() == to.strides() && from.is_non_overlapping_and_dense() && from.dtype() == to.dtype()) {
+    std::memcpy(to.data_ptr(), from.const_data_ptr(), to.nbytes());
+  } else {
+    to.copy_(from);
+  }
+}
+
+}  // namespace
+
+// Where a parameter's gradient lies, once that has been decided.
 struct GradientReducer::Slot {
   torch::Tensor gradient;
   std::size_t bucket = 0;
   unsigned hook = 0;
-  bool arrived = false;  // in this window
+  int passes = 0;        // gradients that have arrived in this window, without those that are only added up
+  bool touched = false;  // a gradient has arrived in this window
 };
 
 struct GradientReducer::LiveBucket {
-  std::shared_ptr<Memory> memory;  // shared with the gradients, which users may keep longer than the optimizer
-  Buffer buffer;
-  std::vector<std::size_t> parameters;
-  std::size_t missing = 0;  // gradients that have not arrived in this window
+  GradientBucket contents;
+  std::size_t missing = 0;  // parameters that still wait for a gradient in this window
   std::unique_ptr<Work> reduction;
 };
 
@@ -35,52 +61,29 @@ class GradientReducer::GradientArrived final : public torch::autograd::PostAccum
   std::size_t parameter_;
 };
 
-namespace {
-
-// A gradient in the parameter's own layout; autograd adopts it as .grad only if the strides match.
-torch::Tensor gradient_in(const std::shared_ptr<Memory>& memory, std::size_t offset_bytes,
-                          const torch::Tensor& parameter) {
-  const bool keeps_strides = parameter.is_non_overlapping_and_dense();
-  const std::vector<int64_t> strides =
-      keeps_strides ? parameter.strides().vec() : torch::empty(parameter.sizes(), torch::kMeta).strides().vec();
-  // Made from memory, not as a view of a bucket tensor, and handed out by detach(): Torch's zero_grad() detaches
-  // gradients in place, which it refuses for views.
-  return torch::from_blob(
-      static_cast<std::byte*>(memory->data()) + offset_bytes, parameter.sizes(), strides, [memory](void*) {},
-      torch::TensorOptions().dtype(parameter.scalar_type()));
-}
-
-}  // namespace
-
-GradientReducer::GradientReducer(Communicator& group, std::vector<NamedParameter> parameters, ReduceOp op,
-                                 const BucketSizes& sizes)
-    : group_(group), parameters_(std::move(parameters)), op_(op), slots_(parameters_.size()) {
-  std::vector<PlannedParameter> planned;
-  for (const auto& [name, tensor] : parameters_) {
+GradientReducer::GradientReducer(Communicator& group, std::vector<NamedParameter> parameters,
+                                 const GradientReducerOptions& options)
+    : group_(group),
+      parameters_(std::move(parameters)),
+      options_(options),
+      name_(fmt::format("optimizer {}", group.next_number())),
+      slots_(parameters_.size()),
+      used_(parameters_.size(), unused) {
+  for (const auto& [name, tensor, _] : parameters_) {
     if (torch::autograd::impl::post_acc_grad_hooks(tensor) != nullptr) {
       throw UsageError(fmt::format("parameter '{}' already belongs to another DistributedOptimizer", name));
     }
-    planned.push_back({buffer_of(tensor.is_contiguous() ? tensor : tensor.contiguous(), name).count,
-                       data_type_of_tensor(tensor, name)});
-  }
-  for (const Bucket& bucket : plan_buckets(planned, sizes)) {
-    LiveBucket& live = buckets_.emplace_back();
-    live.memory = std::make_shared<Memory>(group_.allocate(bucket.elements * size_of(bucket.type)));
-    live.buffer = {live.memory->data(), bucket.elements, bucket.type};
-    live.missing = bucket.slots.size();
-    for (const BucketSlot& place : bucket.slots) {
-      live.parameters.push_back(place.parameter);
-      Slot& slot = slots_[place.parameter];
-      slot.bucket = buckets_.size() - 1;
-      slot.gradient =
-          gradient_in(live.memory, place.first_element * size_of(bucket.type), parameters_[place.parameter].tensor);
-    }
+    check_on_cpu(tensor, name);
+    data_type_of_tensor(tensor, name);
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& tensor = parameters_[i].tensor;
+    const bool is_frozen = !tensor.requires_grad();
+    if (is_frozen) tensor.requires_grad_(true);  // else Torch accepts no hooks
     slots_[i].hook =
         tensor.register_hook([this, i](const torch::Tensor& gradient) { return move_into_bucket(i, gradient); });
     torch::autograd::impl::set_post_acc_grad_hooks(tensor, std::make_unique<GradientArrived>(*this, i));
+    if (is_frozen) tensor.requires_grad_(false);
   }
 }
 
@@ -91,68 +94,213 @@ GradientReducer::~GradientReducer() {
   }
 }
 
+std::size_t GradientReducer::bucket_count() const { return buckets_.size(); }
+
+const GradientBucket& GradientReducer::bucket(std::size_t index) const { return buckets_[index].contents; }
+
 // With no .grad yet, the fresh gradient is copied into the bucket and autograd adopts that as .grad: one copy, no
 // zeroing, no addition. Otherwise .grad lies in the bucket already and autograd adds to it.
 torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const torch::Tensor& gradient) {
   Slot& slot = slots_[parameter];
-  if (slot.arrived) {
+  if (slot.passes == options_.passes) {
     throw UsageError(
-        fmt::format("parameter '{}' received a second gradient before step(): every backward is reduced at once, "
-                    "so call step() (or synchronize()) after each backward()",
-                    parameters_[parameter].name));
+        fmt::format("parameter '{}' received gradient number {} before step(), but {} backward pass{} per step: call "
+                    "step() (or synchronize()) in between, or set backward_passes_per_step",
+                    parameters_[parameter].name, options_.passes + 1, options_.passes,
+                    options_.passes == 1 ? " is reduced" : "es are reduced"));
   }
-  if (parameters_[parameter].tensor.grad().defined() || gradient.is_sparse()) return gradient;
+  const bool has_place = slot.gradient.defined();
   const torch::NoGradGuard no_grad;
-  slot.gradient.copy_(gradient);
+  const torch::Tensor arrived =
+      gradient.is_sparse() && (has_place || options_.sparse_as_dense) ? gradient.to_dense() : gradient;
+  if (!has_place || parameters_[parameter].tensor.grad().defined()) return arrived;
+  copy_elements(arrived, slot.gradient);
   return slot.gradient.detach();  // a fresh handle: autograd adopts only what nobody else refers to
 }
 
 void GradientReducer::gradient_arrived(std::size_t parameter) {
   Slot& slot = slots_[parameter];
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
-  if (gradient.is_sparse()) {
-    throw UsageError(fmt::format("parameter '{}' has a sparse gradient, which cannot be reduced: use sparse(false)",
-                                 parameters_[parameter].name));
-  }
-  // Not adopted when autograd cloned it (create_graph) or the user put a gradient of their own in its place.
-  if (gradient.data_ptr() != slot.gradient.data_ptr()) {
+  slot.touched = true;
+  if (!slot.gradient.defined()) {
+    if (std::ranges::find(arrivals_, parameter) == arrivals_.end()) arrivals_.push_back(parameter);
+  } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
+    // Not adopted when autograd cloned it (create_graph) or the user put a gradient of their own in its place.
     const torch::NoGradGuard no_grad;
     slot.gradient.copy_(gradient);
     gradient = slot.gradient.detach();
   }
-  slot.arrived = true;
-  window_open_ = true;
+  if (!is_reducing_) return;
+  passes_ = std::max(passes_, ++slot.passes);
+  if (!slot.gradient.defined() || slot.passes < options_.passes) return;
   --buckets_[slot.bucket].missing;
   launch_complete_buckets();
 }
 
 void GradientReducer::launch_complete_buckets() {
+  const Stopwatch stopwatch(communication_seconds_);
   while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0) launch(buckets_[next_bucket_++]);
 }
 
 void GradientReducer::launch(LiveBucket& bucket) {
-  bucket.reduction = group_.allreduce_async(bucket.buffer, {.op = op_});
+  for (const BucketSlot& place : bucket.contents.slots) {
+    if (!parameters_[place.parameter].tensor.grad().defined()) slots_[place.parameter].gradient.zero_();
+  }
+  const double mean = options_.averages_passes ? 1.0 / options_.passes : 1.0;
+  const ReduceOptions reduction{.op = options_.op,
+                                .prescale = 1 / options_.predivide,
+                                .postscale = options_.predivide * mean,
+                                .name = bucket.contents.name};
+  bucket.reduction = options_.to_parts ? options_.compression->reduce_to_parts(group_, bucket.contents, reduction)
+                                       : options_.compression->reduce(group_, bucket.contents, reduction);
 }
 
 void GradientReducer::synchronize() {
   const torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    Slot& slot = slots_[i];
-    torch::Tensor& gradient = parameters_[i].tensor.mutable_grad();
-    if (!slot.arrived && !gradient.defined()) {
-      slot.gradient.zero_();
-      gradient = slot.gradient.detach();
-    }
-    slot.arrived = false;
+  const Stopwatch stopwatch(communication_seconds_);
+  try {
+    reduce_window();
+  } catch (...) {
+    close_window();
+    throw;
   }
+  close_window();
+}
+
+void GradientReducer::finish_alone() {
+  const torch::NoGradGuard no_grad;
+  if (options_.averages_passes && passes_ > 0) {
+    for (const NamedParameter& parameter : parameters_) {
+      if (parameter.tensor.grad().defined()) parameter.tensor.grad().div_(passes_);
+    }
+  }
+  close_window();
+}
+
+void GradientReducer::reduce_window() {
+  complete_partial_mean();
   for (; next_bucket_ < buckets_.size(); ++next_bucket_) launch(buckets_[next_bucket_]);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const torch::Tensor& gradient = parameters_[i].tensor.grad();
+    used_[i] = !slots_[i].touched || !gradient.defined() ? unused : gradient.is_sparse() ? sparse : dense;
+  }
+  group_.allreduce(used_, {.op = ReduceOp::max, .name = name_ + ", use of parameters"});
+
+  std::vector<std::size_t> without_place;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (used_[i] == dense && !slots_[i].gradient.defined()) without_place.push_back(i);
+  }
+  if (!without_place.empty()) place(without_place);
+  reduce_sparse();
+  wait_for_all();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    torch::Tensor& gradient = parameters_[i].tensor.mutable_grad();
+    if (used_[i] == dense && !gradient.defined()) gradient = slots_[i].gradient.detach();
+  }
+}
+
+// Buckets divide by the number of passes that a window should have; where it is cut short, this makes up for it.
+void GradientReducer::complete_partial_mean() {
+  if (!options_.averages_passes || passes_ == 0 || passes_ == options_.passes) return;
+  for (const auto& [name, tensor, group] : parameters_) {
+    if (tensor.grad().defined()) tensor.grad().mul_(static_cast<double>(options_.passes) / passes_);
+  }
+}
+
+// As rank 0 saw them arrive; then those that it did not see, last to first. By a reduction, which ranks that have
+// joined can answer.
+std::vector<std::size_t> GradientReducer::order_of_arrival(std::vector<std::size_t> parameters) {
+  constexpr std::int64_t never = std::numeric_limits<std::int32_t>::max();
+  std::vector<std::int64_t> times(parameters_.size(), never);
+  if (group_.rank() == 0) {
+    for (std::size_t i = 0; i < arrivals_.size(); ++i) times[arrivals_[i]] = static_cast<std::int64_t>(i);
+  }
+  group_.allreduce(times, {.op = ReduceOp::min, .name = name_ + ", order of arrival"});
+  std::ranges::reverse(parameters);
+  std::ranges::stable_sort(parameters, {}, [&](std::size_t parameter) { return times[parameter]; });
+  return parameters;
+}
+
+void GradientReducer::place(const std::vector<std::size_t>& parameters) {
+  std::vector<PlannedParameter> planned;
+  for (const auto& [name, tensor, group] : parameters_) {
+    planned.push_back({static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name), group});
+  }
+  for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
+    LiveBucket& live = buckets_.emplace_back();
+    GradientBucket& contents = live.contents;
+    contents.index = buckets_.size() - 1;
+    contents.name = name_of(name_, contents.index, bucket.slots, parameters_);
+    contents.memory = std::make_shared<Memory>(group_.allocate(bucket.elements * size_of(bucket.type)));
+    contents.buffer = {contents.memory->data(), bucket.elements, bucket.type};
+    contents.slots = bucket.slots;
+    contents.parts = group_.equal_parts(bucket.elements / slot_alignment);
+    for (std::size_t& part : contents.parts) part *= slot_alignment;
+    for (const BucketSlot& slot : bucket.slots) {
+      torch::Tensor& gradient = parameters_[slot.parameter].tensor.mutable_grad();
+      const torch::Tensor in_bucket =
+          tensor_like_in(contents.memory, slot.first_element, parameters_[slot.parameter].tensor);
+      contents.gradients.push_back(in_bucket);
+      slots_[slot.parameter].gradient = in_bucket;
+      slots_[slot.parameter].bucket = contents.index;
+      if (gradient.defined()) {
+        in_bucket.copy_(gradient);
+        gradient = in_bucket.detach();
+      }
+    }
+    launch(live);
+  }
+  arrivals_.clear();
+}
+
+void GradientReducer::reduce_sparse() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (used_[i] != sparse) continue;
+    auto& [name, tensor, group] = parameters_[i];
+    const std::string operation = fmt::format("{}, sparse {}", name_, name);
+    const double mean = options_.averages_passes ? 1.0 / options_.passes : 1.0;
+    tensor.mutable_grad() = reduce_sparse_gradient(group_, slots_[i].touched ? tensor.grad() : torch::Tensor(), tensor,
+                                                   {.op = options_.op, .scale = mean, .name = operation});
+  }
+}
+
+void GradientReducer::wait_for_all() {
+  std::exception_ptr first;
   for (LiveBucket& bucket : buckets_) {
-    bucket.reduction->wait();
+    try {
+      bucket.reduction->wait();
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();  // the others still have to end before their memory is used again
+    }
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+void GradientReducer::close_window() {
+  for (LiveBucket& bucket : buckets_) {
     bucket.reduction.reset();
-    bucket.missing = bucket.parameters.size();
+    bucket.missing = bucket.contents.slots.size();
+  }
+  for (Slot& slot : slots_) {
+    slot.passes = 0;
+    slot.touched = false;
   }
   next_bucket_ = 0;
-  window_open_ = false;
+  passes_ = 0;
+}
+
+void GradientReducer::drop_unreduced() {
+  for (Slot& slot : slots_) slot.touched = false;
+}
+
+void GradientReducer::agree_on_places() {
+  // Places are only ever added, so equal numbers are equal places.
+  std::vector<std::int64_t> fewest_and_most = {static_cast<std::int64_t>(buckets_.size()),
+                                               -static_cast<std::int64_t>(buckets_.size())};
+  group_.allreduce(fewest_and_most, {.op = ReduceOp::min, .name = name_ + ", number of buckets"});
+  if (fewest_and_most[0] == -fewest_and_most[1]) return;
+  for (Slot& slot : slots_) slot.gradient.reset();
+  buckets_.clear();
 }
 
 }  // namespace fedrun

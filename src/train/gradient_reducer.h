@@ -1,10 +1,12 @@
-// Reduces gradients while backward is still at work: the last gradient of a bucket starts that bucket's allreduce.
+// Reduces gradients while backward is still at work: the last gradient of a bucket starts that bucket's reduction.
 #pragma once
 
 #include <fedrun/collectives/communicator.h>
-#include <fedrun/train/bucket_plan.h>
+#include <fedrun/train/compression.h>
+#include <fedrun/train/gradient_bucket.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,25 +16,64 @@ namespace fedrun {
 struct NamedParameter {
   std::string name;
   torch::Tensor tensor;
+  int group = -1;  // parameters of the same group are reduced together; -1: as their sizes suggest
 };
 
-// A window is the time from the first gradient of a backward to synchronize(). In a window each parameter receives at
-// most one gradient, which lies in its bucket, and the buckets are reduced in the planned order on every rank.
+struct GradientReducerOptions {
+  ReduceOp op = ReduceOp::average;
+  std::shared_ptr<Compression> compression = Compression::none;  // shared: the user may keep one with state
+  BucketSizes buckets{};
+  int passes = 1;  // how many backward passes are added up before their gradients are reduced
+  bool averages_passes = false;
+  double predivide = 1;  // divide by it before the reduction, multiply afterwards
+  bool sparse_as_dense = false;
+  bool to_parts = false;  // each rank needs only its own part of each bucket
+};
+
+// A window is the time from the first gradient to synchronize(). In a window each parameter receives at most one
+// gradient from each pass. It lies in its bucket, and the buckets are reduced in the same order on every rank.
+//
+// A parameter gets a place in a bucket at the end of the first window in which any rank has a gradient for it; in the
+// order in which they arrived on rank 0, which is better than a guess. So the first window is reduced at its end, and
+// parameters that are frozen take no room until they are not.
 //
 // Hooks run on the thread that calls backward(); everything else is called by that same thread.
 class GradientReducer {
  public:
-  GradientReducer(Communicator& group, std::vector<NamedParameter> parameters, ReduceOp op, const BucketSizes& sizes);
+  GradientReducer(Communicator& group, std::vector<NamedParameter> parameters, const GradientReducerOptions& options);
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
 
   // Returns when every gradient is reduced. A parameter without a gradient on this rank contributes zeros and receives
-  // what the others made, so ranks whose graphs differ neither hang nor drift apart.
+  // what the others made; one without a gradient on any rank stays without. So ranks whose graphs differ neither hang
+  // nor drift apart.
   void synchronize();
 
-  // Have gradients arrived since the last synchronize()?
-  bool window_open() const { return window_open_; }
+  // Ends the window without the others: every rank goes on with its own gradients.
+  void finish_alone();
+
+  // While this is off, gradients are only added up on this rank.
+  void set_reducing(bool is_reducing) { is_reducing_ = is_reducing; }
+
+  // Have gradients arrived since the last synchronize() that are going to be reduced?
+  bool window_open() const { return passes() > 0; }
+  int passes() const { return passes_; }
+
+  // Forgets what was only added up. The gradients themselves are the caller's.
+  void drop_unreduced();
+
+  // Collective: ranks that joined while others went on may have missed places; then all of them start anew.
+  void agree_on_places();
+
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  std::size_t bucket_count() const;
+  const GradientBucket& bucket(std::size_t index) const;
+  // Did any rank have a gradient for it in the last window?
+  bool was_used(std::size_t parameter) const { return used_[parameter] != 0; }
+
+  // Time that this rank has spent in communication rather than in its own work.
+  double communication_seconds() const { return communication_seconds_; }
 
  private:
   struct Slot;
@@ -43,14 +84,26 @@ class GradientReducer {
   void gradient_arrived(std::size_t parameter);
   void launch_complete_buckets();
   void launch(LiveBucket& bucket);
+  void reduce_window();
+  void complete_partial_mean();
+  std::vector<std::size_t> order_of_arrival(std::vector<std::size_t> parameters);
+  void place(const std::vector<std::size_t>& parameters);
+  void reduce_sparse();
+  void wait_for_all();
+  void close_window();
 
   Communicator& group_;
   std::vector<NamedParameter> parameters_;
-  ReduceOp op_;
+  GradientReducerOptions options_;
+  std::string name_;         // of this reducer, as the others call it
   std::vector<Slot> slots_;  // by parameter
   std::vector<LiveBucket> buckets_;
-  std::size_t next_bucket_ = 0;  // the first that has not been launched in this window
-  bool window_open_ = false;
+  std::vector<std::size_t> arrivals_;  // parameters without a place, in the order of their first gradients
+  std::vector<std::uint8_t> used_;     // by parameter: what any rank had for it in the last window
+  std::size_t next_bucket_ = 0;        // the first that has not been launched in this window
+  int passes_ = 0;                     // that have begun in this window
+  bool is_reducing_ = true;
+  double communication_seconds_ = 0;
 };
 
 }  // namespace fedrun

@@ -3,35 +3,30 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 namespace fedrun {
 
 namespace {
 
+constexpr std::array<std::pair<torch::ScalarType, DataType>, 9> types = {{{torch::kUInt8, DataType::u8},
+                                                                          {torch::kInt8, DataType::i8},
+                                                                          {torch::kInt32, DataType::i32},
+                                                                          {torch::kInt64, DataType::i64},
+                                                                          {torch::kFloat16, DataType::f16},
+                                                                          {torch::kBFloat16, DataType::bf16},
+                                                                          {torch::kFloat32, DataType::f32},
+                                                                          {torch::kFloat64, DataType::f64},
+                                                                          {torch::kBool, DataType::boolean}}};
+
 std::optional<DataType> find_data_type(torch::ScalarType type) {
-  switch (type) {
-    case torch::kUInt8:
-      return DataType::u8;
-    case torch::kInt8:
-      return DataType::i8;
-    case torch::kInt32:
-      return DataType::i32;
-    case torch::kInt64:
-      return DataType::i64;
-    case torch::kFloat16:
-      return DataType::f16;
-    case torch::kBFloat16:
-      return DataType::bf16;
-    case torch::kFloat32:
-      return DataType::f32;
-    case torch::kFloat64:
-      return DataType::f64;
-    case torch::kBool:
-      return DataType::boolean;
-    default:
-      return std::nullopt;
+  for (const auto& [scalar_type, data_type] : types) {
+    if (scalar_type == type) return data_type;
   }
+  return std::nullopt;
 }
 
 std::string_view conversion_of(torch::ScalarType type) {
@@ -48,13 +43,20 @@ DataType data_type_of_tensor(const torch::Tensor& tensor, std::string_view name)
                                torch::toString(tensor.scalar_type()), conversion_of(tensor.scalar_type())));
 }
 
+torch::ScalarType scalar_type_of(DataType type) {
+  return std::ranges::find(types, type, &std::pair<torch::ScalarType, DataType>::second)->first;
+}
+
+void check_on_cpu(const torch::Tensor& tensor, std::string_view name) {
+  if (tensor.device().is_cpu()) return;
+  throw UsageError(
+      fmt::format("tensor '{}' is on {}, but this version of fedrun communicates CPU tensors only: move the model to "
+                  "session.device()",
+                  name, tensor.device().str()));
+}
+
 Buffer buffer_of(const torch::Tensor& tensor, std::string_view name) {
-  if (!tensor.device().is_cpu()) {
-    throw UsageError(
-        fmt::format("tensor '{}' is on {}, but this version of fedrun communicates CPU tensors only: move the "
-                    "model to session.device()",
-                    name, tensor.device().str()));
-  }
+  check_on_cpu(tensor, name);
   if (!tensor.is_contiguous()) {
     throw UsageError(fmt::format("tensor '{}' is not contiguous: pass tensor.contiguous()", name));
   }

@@ -12,6 +12,11 @@ namespace fedrun {
 // Throws UsageError that names the tensor for types that the collectives do not have.
 DataType data_type_of_tensor(const torch::Tensor& tensor, std::string_view name);
 
+torch::ScalarType scalar_type_of(DataType type);
+
+// Throws UsageError that names the tensor if it is anywhere else.
+void check_on_cpu(const torch::Tensor& tensor, std::string_view name);
+
 // The memory of a contiguous CPU tensor; throws UsageError that names any other.
 Buffer buffer_of(const torch::Tensor& tensor, std::string_view name);
 

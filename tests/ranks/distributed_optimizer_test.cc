@@ -4,35 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <span>
 
 #include "support/rank_test.h"
+#include "support/small_training.h"
 
 namespace fedrun {
 namespace {
 
+using test::Batch;
+using test::flat;
+using test::make_model;
+using test::my_part;
+using test::relative_error;
+using test::replicas_are_equal;
+using test::whole_batch;
 using test::world;
-
-torch::nn::Sequential make_model() {
-  torch::manual_seed(7);
-  return torch::nn::Sequential(torch::nn::Linear(10, 32), torch::nn::Tanh(), torch::nn::Linear(32, 32),
-                               torch::nn::ReLU(), torch::nn::Linear(32, 3));
-}
-
-struct Batch {
-  torch::Tensor input;
-  torch::Tensor target;
-};
-
-// The whole batch of one step; 12 divides by 1, 2, 3 and 4 ranks.
-Batch whole_batch(int step) {
-  torch::manual_seed(1000 + step);
-  return {torch::randn({12, 10}), torch::randint(3, {12})};
-}
-
-Batch my_part(const Batch& whole) {
-  return {whole.input.chunk(world().size())[world().rank()], whole.target.chunk(world().size())[world().rank()]};
-}
 
 using MakeOptimizer = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<torch::Tensor>)>;
 
@@ -70,53 +56,34 @@ torch::nn::Sequential train_together(const MakeOptimizer& make_optimizer, const 
   return model;
 }
 
-double relative_error(const torch::nn::Sequential& actual, const torch::nn::Sequential& expected) {
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < expected->parameters().size(); ++i) {
-    difference += (actual->parameters()[i] - expected->parameters()[i]).square().sum().item<double>();
-    size += expected->parameters()[i].square().sum().item<double>();
-  }
-  return std::sqrt(difference / size);
-}
-
-torch::Tensor flat(const torch::nn::Sequential& model) {
-  std::vector<torch::Tensor> parts;
-  for (const auto& parameter : model->parameters()) parts.push_back(parameter.detach().flatten());
-  return torch::cat(parts);
-}
-
 class OneRankEqualsMany : public testing::TestWithParam<bool> {};
 
 TEST_P(OneRankEqualsMany, WithSgd) {
-  EXPECT_LE(relative_error(train_together(make_sgd, {}, GetParam()), train_alone(make_sgd)), 1e-5);
+  EXPECT_LE(relative_error(*train_together(make_sgd, {}, GetParam()), *train_alone(make_sgd)), 1e-5);
 }
 
 TEST_P(OneRankEqualsMany, WithAdam) {
-  EXPECT_LE(relative_error(train_together(make_adam, {}, GetParam()), train_alone(make_adam)), 1e-5);
+  EXPECT_LE(relative_error(*train_together(make_adam, {}, GetParam()), *train_alone(make_adam)), 1e-5);
 }
 
 TEST_P(OneRankEqualsMany, WithABucketForEveryParameter) {
   const DistributedOptimizerOptions options{.buckets = {.first_bytes = 1, .bytes = 1}};
-  EXPECT_LE(relative_error(train_together(make_sgd, options, GetParam()), train_alone(make_sgd)), 1e-5);
+  EXPECT_LE(relative_error(*train_together(make_sgd, options, GetParam()), *train_alone(make_sgd)), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(SetToNone, OneRankEqualsMany, testing::Bool());
 
 TEST(DistributedOptimizer, TrainsAtAll) {
   // Guards the comparisons above against two models that both stand still.
-  EXPECT_GT(relative_error(train_alone(make_sgd), make_model()), 0.01);
+  EXPECT_GT(relative_error(*train_alone(make_sgd), *make_model()), 0.01);
 }
 
 TEST(DistributedOptimizer, KeepsReplicasBitwiseEqual) {
-  const torch::Tensor mine = flat(train_together(make_sgd, {})).contiguous();
-  const auto all =
-      world().allgather(std::span<const float>(mine.const_data_ptr<float>(), static_cast<std::size_t>(mine.numel())));
-  for (const auto& other : all) EXPECT_EQ(other, all.front());
+  EXPECT_TRUE(replicas_are_equal(*train_together(make_sgd, {})));
 }
 
 TEST(DistributedOptimizer, RepeatsARunBitwise) {
-  EXPECT_TRUE(torch::equal(flat(train_together(make_sgd, {})), flat(train_together(make_sgd, {}))));
+  EXPECT_TRUE(torch::equal(flat(*train_together(make_sgd, {})), flat(*train_together(make_sgd, {}))));
 }
 
 TEST(DistributedOptimizer, SumsOnRequest) {
@@ -158,7 +125,7 @@ TEST(DistributedOptimizer, AllowsGraphsThatDifferBetweenRanks) {
     optimizer.synchronize();
     const auto ranks = static_cast<double>(world().size());
     EXPECT_FLOAT_EQ(first->weight.grad().item<float>(), static_cast<float>((ranks - odd_ranks) / ranks));
-    EXPECT_FLOAT_EQ(second->weight.grad().item<float>(), static_cast<float>(odd_ranks / ranks));
+    if (odd_ranks > 0) EXPECT_FLOAT_EQ(second->weight.grad().item<float>(), static_cast<float>(odd_ranks / ranks));
     optimizer.step();
   }
 }
@@ -202,7 +169,7 @@ TEST(DistributedOptimizer, RunsClosures) {
   };
   const double first = optimizer.step(closure).item<double>();
   for (int i = 0; i < 3; ++i) optimizer.step(closure);
-  const torch::Tensor mine = flat(model).contiguous();
+  EXPECT_TRUE(replicas_are_equal(*model));
   EXPECT_LT(torch::cross_entropy_loss(model->forward(batch.input), batch.target).item<double>(), first);
 }
 

@@ -1,0 +1,39 @@
+// Lets every rank step with its own gradients, and combines by Adasum what the steps have changed.
+#pragma once
+
+#include <fedrun/collectives/communicator.h>
+#include <fedrun/train/gradient_reducer.h>
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fedrun {
+
+// Adasum works on whole tensors: what it adds and what it averages is decided for each parameter. Used by the thread
+// that steps.
+class AdasumStep {
+ public:
+  AdasumStep(Communicator& group, const std::vector<NamedParameter>& parameters, std::optional<DataType> wire);
+
+  // Collective: calls `step`, which changes the parameters on this rank.
+  torch::Tensor run(const std::function<torch::Tensor()>& step);
+
+ private:
+  struct Change {
+    std::string name;
+    torch::Tensor parameter;
+    torch::Tensor start;             // the parameter before the step
+    std::shared_ptr<Memory> memory;  // shared with the tensor below
+    torch::Tensor difference;
+  };
+
+  Communicator& group_;
+  std::optional<DataType> wire_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace fedrun

@@ -1,0 +1,41 @@
+#include <fedrun/train/gradient_bucket.h>
+#include <fedrun/train/tensor_buffer.h>
+
+#include <numeric>
+
+namespace fedrun {
+namespace {
+
+// Made from memory and not as a view of a larger tensor: Torch's zero_grad() detaches gradients in place, which it
+// refuses for views.
+torch::Tensor strided_tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first_element, at::IntArrayRef sizes,
+                                at::IntArrayRef strides, torch::ScalarType type) {
+  return torch::from_blob(
+      static_cast<std::byte*>(memory->data()) + first_element * torch::elementSize(type), sizes, strides,
+      [memory](void*) {}, torch::TensorOptions().dtype(type));
+}
+
+}  // namespace
+
+torch::Tensor tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first_element, std::size_t elements,
+                        torch::ScalarType type) {
+  return strided_tensor_in(memory, first_element, {static_cast<std::int64_t>(elements)}, {1}, type);
+}
+
+torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t first_element,
+                             const torch::Tensor& parameter) {
+  const bool keeps_strides = parameter.is_non_overlapping_and_dense();
+  const std::vector<std::int64_t> strides =
+      keeps_strides ? parameter.strides().vec() : torch::empty(parameter.sizes(), torch::kMeta).strides().vec();
+  return strided_tensor_in(memory, first_element, parameter.sizes(), strides, parameter.scalar_type());
+}
+
+Buffer GradientBucket::part_of(int rank) const {
+  const auto own = parts.begin() + rank;
+  const std::size_t first = std::accumulate(parts.begin(), own, std::size_t{0});
+  return {static_cast<std::byte*>(buffer.data) + first * size_of(buffer.type), *own, buffer.type};
+}
+
+torch::Tensor GradientBucket::flat() const { return tensor_in(memory, 0, buffer.count, scalar_type_of(buffer.type)); }
+
+}  // namespace fedrun

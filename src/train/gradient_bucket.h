@@ -1,0 +1,37 @@
+// Gradients that travel together, and the memory in which they lie.
+#pragma once
+
+#include <fedrun/collectives/memory.h>
+#include <fedrun/train/bucket_plan.h>
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fedrun {
+
+struct GradientBucket {
+  std::size_t index = 0;           // the same on every rank, and for as long as the optimizer lives
+  std::string name{};              // of the operation that reduces it
+  std::shared_ptr<Memory> memory;  // shared with the gradients, which users may keep longer than the optimizer
+  Buffer buffer{};                 // all of the memory; zeros between the gradients
+  std::vector<std::size_t> parts;  // how many elements belong to each rank, where only one of them steps each
+  std::vector<BucketSlot> slots;
+  std::vector<torch::Tensor> gradients;  // by slot, with the shape and the strides of the parameter
+
+  // This rank's elements.
+  Buffer part_of(int rank) const;
+  torch::Tensor flat() const;
+};
+
+// Elements of the memory as a tensor, which keeps the memory alive.
+torch::Tensor tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first_element, std::size_t elements,
+                        torch::ScalarType type);
+
+// The same in the shape and, where they are dense, the strides of the parameter: autograd adopts a gradient only if its
+// strides are those of the parameter.
+torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t first_element,
+                             const torch::Tensor& parameter);
+
+}  // namespace fedrun
