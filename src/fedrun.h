@@ -13,6 +13,7 @@
 #include <fedrun/train/broadcast.h>
 #include <fedrun/train/distributed_optimizer.h>
 #include <fedrun/train/objects.h>
+#include <fedrun/train/optimizer_state.h>
 #include <fedrun/train/progress.h>
 #include <fedrun/train/session.h>
 #include <fedrun/train/tensor_buffer.h>
