@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
       loss.backward();   // reduces as it goes
       optimizer.step();  // waits, then steps
       add_batch(meter, output, batch.target, loss.item<double>());
-      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()));
+      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()), {.loss = meter.mean("loss")});
       if (++step % 50 != 0 && step != steps) continue;
       const fedrun::Meter all = meter.over_ranks(world);
       const double mean_loss = all.mean("loss");
