@@ -16,6 +16,7 @@
 #include <fedrun/train/objects.h>
 #include <fedrun/train/optimizer_state.h>
 #include <fedrun/train/progress.h>
+#include <fedrun/train/replica_check.h>
 #include <fedrun/train/session.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fedrun/train/tensor_collectives.h>
