@@ -58,24 +58,11 @@ fedrun::data::ImageDataset normalised(const fedrun::data::ImageSet& set) {
   return fedrun::data::ImageDataset(set, {.mean = {0.1307F}, .deviation = {0.3081F}});
 }
 
-// What the lines report: sums over samples, which add up over ranks.
-struct Meter {
-  double loss_sum = 0, correct = 0, samples = 0;
-
-  void add(const torch::Tensor& output, const torch::Tensor& target, const torch::Tensor& loss) {
-    const auto count = static_cast<double>(target.size(0));
-    loss_sum += loss.item<double>() * count;
-    correct += output.argmax(1).eq(target).sum().item<double>();
-    samples += count;
-  }
-  Meter over_all_ranks(fedrun::Communicator& world) const {
-    double sums[] = {loss_sum, correct, samples};
-    world.allreduce(sums, {.op = fedrun::ReduceOp::sum});
-    return {sums[0], sums[1], sums[2]};
-  }
-  double loss() const { return loss_sum / samples; }
-  double accuracy() const { return correct / samples; }
-};
+void add_batch(fedrun::Meter& meter, const torch::Tensor& output, const torch::Tensor& target, double loss) {
+  const auto count = static_cast<double>(target.size(0));
+  meter.add("loss", loss, count);
+  meter.add("accuracy", output.argmax(1).eq(target).sum().item<double>() / count, count);
+}
 
 class JsonLines {
  public:
@@ -97,7 +84,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model, const fedrun::data::ImageSet& set) {
+fedrun::Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model, const fedrun::data::ImageSet& set) {
   const torch::NoGradGuard no_grad;
   model->eval();
   // Each image once, on one rank, so that the accuracy is exact.
@@ -106,13 +93,13 @@ Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model, cons
                                     fedrun::DistributedSampler(set.count(), world.rank(), world.size(),
                                                                {.shuffle = false, .tail = fedrun::Tail::uneven}),
                                     500);
-  Meter meter;
+  fedrun::Meter meter;
   for (auto& batch : *loader) {
     const auto output = model->forward(batch.data);
-    meter.add(output, batch.target, torch::cross_entropy_loss(output, batch.target));
+    add_batch(meter, output, batch.target, torch::cross_entropy_loss(output, batch.target).item<double>());
   }
   model->train();
-  return meter.over_all_ranks(world);
+  return meter.over_ranks(world);
 }
 
 }  // namespace
@@ -148,7 +135,7 @@ int main(int argc, char** argv) {
     const auto start = std::chrono::steady_clock::now();
     fedrun::ProgressBar bar({.terminal_columns = is_first ? session.env().terminal_columns : 0,
                              .total_samples = sampler.size() * static_cast<size_t>(world.size())});
-    Meter meter;
+    fedrun::Meter meter;
     size_t step = 0;
     for (auto& batch : *loader) {
       optimizer.zero_grad();
@@ -156,16 +143,17 @@ int main(int argc, char** argv) {
       const auto loss = torch::cross_entropy_loss(output, batch.target);
       loss.backward();   // reduces as it goes
       optimizer.step();  // waits, then steps
-      meter.add(output.detach(), batch.target, loss.detach());
-      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()));
+      add_batch(meter, output, batch.target, loss.item<double>());
+      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()), {.loss = meter.mean("loss")});
       if (++step % 50 != 0 && step != steps) continue;
-      const Meter all = meter.over_all_ranks(world);
-      meter = {};
+      const fedrun::Meter all = meter.over_ranks(world);
+      const double mean_loss = all.mean("loss");
+      const double accuracy = all.mean("accuracy");
+      meter.reset();
       if (!is_first) continue;
       bar.print_line(fmt::format("Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}, Accuracy: {:.2f}", epoch, flags.epochs,
-                                 step, steps, all.loss(), all.accuracy()));
-      json.write(
-          {{"event", "step"}, {"epoch", epoch}, {"step", step}, {"loss", all.loss()}, {"accuracy", all.accuracy()}});
+                                 step, steps, mean_loss, accuracy));
+      json.write({{"event", "step"}, {"epoch", epoch}, {"step", step}, {"loss", mean_loss}, {"accuracy", accuracy}});
     }
     const double seconds = seconds_since(start);
     const double samples_per_second = static_cast<double>(sets.train.count()) / seconds;
@@ -180,14 +168,15 @@ int main(int argc, char** argv) {
   for (auto& buffer : model->buffers()) {
     if (buffer.is_floating_point()) world.allreduce(fedrun::buffer_of(buffer, "running statistics"));
   }
-  const Meter test = evaluate(world, model, sets.test);
+  const fedrun::Meter test = evaluate(world, model, sets.test);
   if (is_first) {
-    fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples, sets.test.name, 100 * test.accuracy());
+    fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples("accuracy"), sets.test.name,
+               100 * test.mean("accuracy"));
   }
   json.write({{"event", "test"},
-              {"accuracy", test.accuracy()},
-              {"loss", test.loss()},
-              {"images", test.samples},
+              {"accuracy", test.mean("accuracy")},
+              {"loss", test.mean("loss")},
+              {"images", test.samples("accuracy")},
               {"data", sets.test.name},
               {"synthetic", sets.test.synthetic}});
 }

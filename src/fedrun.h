@@ -12,7 +12,11 @@
 #include <fedrun/sampler/distributed_sampler.h>
 #include <fedrun/train/broadcast.h>
 #include <fedrun/train/distributed_optimizer.h>
+#include <fedrun/train/meter.h>
+#include <fedrun/train/objects.h>
+#include <fedrun/train/optimizer_state.h>
 #include <fedrun/train/progress.h>
+#include <fedrun/train/replica_check.h>
 #include <fedrun/train/session.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fedrun/train/tensor_collectives.h>

@@ -1,3 +1,4 @@
+#include <fedrun/collectives/hash.h>
 #include <fedrun/core/error.h>
 #include <fedrun/train/agreement.h>
 #include <fmt/format.h>
@@ -7,13 +8,6 @@
 
 namespace fedrun {
 namespace {
-
-// FNV-1a, the 64-bit form: the same on every machine, which std::hash does not promise.
-std::int64_t fingerprint(const std::string& text) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
-  return static_cast<std::int64_t>(hash);
-}
 
 std::vector<std::string> split_lines(std::span<const std::uint8_t> text) {
   std::vector<std::string> lines(1);
@@ -34,11 +28,12 @@ std::string line_or_nothing(const std::vector<std::string>& lines, std::size_t i
 
 }  // namespace
 
-void check_agreement(Communicator& group, std::string_view what, const std::vector<std::string>& lines) {
+void check_agreement(Communicator& group, std::string_view what, const std::vector<std::string>& lines,
+                     std::string_view remedy) {
   std::string text;
   for (const std::string& line : lines) text += line + '\n';
 
-  const std::int64_t mine = fingerprint(text);
+  const auto mine = static_cast<std::int64_t>(hash_of(std::as_bytes(std::span(text))));
   const auto fingerprints = group.allgather(std::span(&mine, 1));
   if (std::ranges::all_of(fingerprints, [&](const auto& other) { return other == fingerprints.front(); })) return;
 
@@ -51,10 +46,9 @@ void check_agreement(Communicator& group, std::string_view what, const std::vect
       const std::string left = line_or_nothing(reference, i);
       const std::string right = line_or_nothing(other, i);
       if (left == right) continue;
-      throw MismatchError(
-          fmt::format("{} differ between ranks, first at number {}: rank 0 has {}, rank {} has {}. Build the same "
-                      "model on every rank.",
-                      what, i, left, rank, right));
+      const std::string where = reference.size() > 1 || other.size() > 1 ? fmt::format(", first at number {}", i) : "";
+      throw MismatchError(fmt::format("{} differ between ranks{}: rank 0 has {}, rank {} has {}. {}", what, where, left,
+                                      rank, right, remedy));
     }
   }
 }
