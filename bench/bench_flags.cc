@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "flag_reader.h"
+
 namespace fedrun::bench {
 namespace {
 
@@ -35,47 +37,6 @@ cxxopts::Options describe_flags() {
   // clang-format on
   return options;
 }
-
-// Reads one flag; its name goes in front of what is wrong with it.
-class FlagReader {
- public:
-  explicit FlagReader(const cxxopts::ParseResult& parsed) : parsed_(parsed) {}
-
-  bool has(const std::string& name) const { return parsed_.count(name) != 0; }
-  std::string text(const std::string& name) const { return parsed_[name].as<std::string>(); }
-
-  template <typename Parse>
-  auto read(const std::string& name, Parse parse) const {
-    return named(name, [&] { return parse(std::string_view(text(name))); });
-  }
-
-  template <typename Value>
-  Value word(const std::string& name, std::initializer_list<std::pair<std::string_view, Value>> words) const {
-    return named(name, [&] { return parse_word<Value>(text(name), words); });
-  }
-
-  template <typename Value>
-  std::vector<Value> list(const std::string& name,
-                          std::initializer_list<std::pair<std::string_view, Value>> words) const {
-    std::vector<Value> values;
-    for (const std::string& text : parsed_[name].as<std::vector<std::string>>()) {
-      values.push_back(named(name, [&] { return parse_word<Value>(text, words); }));
-    }
-    return values;
-  }
-
- private:
-  template <typename Read>
-  static auto named(const std::string& name, Read read) {
-    try {
-      return read();
-    } catch (const UsageError& problem) {
-      throw UsageError(fmt::format("--{}: {}; see allreduce_bench --help", name, problem.what()));
-    }
-  }
-
-  const cxxopts::ParseResult& parsed_;
-};
 
 std::size_t parse_bytes(std::string_view text) {
   constexpr std::string_view suffixes = "KMG";
@@ -194,7 +155,7 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
   cxxopts::Options options = describe_flags();
   const auto parsed = parse_flags(options, argc, argv, rank);
   if (!parsed) return std::nullopt;
-  const FlagReader reader(*parsed);
+  const FlagReader reader("allreduce_bench", *parsed);
   Flags flags;
   read_sizes(reader, flags);
   read_elements(reader, flags);

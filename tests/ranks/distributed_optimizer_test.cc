@@ -125,7 +125,9 @@ TEST(DistributedOptimizer, AllowsGraphsThatDifferBetweenRanks) {
     optimizer.synchronize();
     const auto ranks = static_cast<double>(world().size());
     EXPECT_FLOAT_EQ(first->weight.grad().item<float>(), static_cast<float>((ranks - odd_ranks) / ranks));
-    if (odd_ranks > 0) EXPECT_FLOAT_EQ(second->weight.grad().item<float>(), static_cast<float>(odd_ranks / ranks));
+    if (odd_ranks > 0) {
+      EXPECT_FLOAT_EQ(second->weight.grad().item<float>(), static_cast<float>(odd_ranks / ranks));
+    }
     optimizer.step();
   }
 }

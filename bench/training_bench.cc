@@ -1,0 +1,103 @@
+// Throughput of data-parallel training on random data, and where the time of a step goes.
+#include <fedrun/train/session.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+
+#include "training_report.h"
+
+namespace fedrun::bench {
+namespace {
+
+// The steps of one system, as this rank saw them.
+struct Contest {
+  std::unique_ptr<TrainingRun> run{};  // none: this rank only waits
+  std::vector<StepTimes> steps{};
+};
+
+Contest make_contest(System system, const std::string& model, const TrainingFlags& flags, Session& session) {
+  Contest contest;
+  if (system == System::alone && session.rank() != 0) return contest;
+  contest.run = std::make_unique<TrainingRun>(model, flags, system == System::fedrun ? &session.world() : nullptr);
+  return contest;
+}
+
+void take_turn(Contest& contest, const TrainingFlags& flags, Communicator& world) {
+  world.barrier();
+  if (!contest.run) return;
+  for (int step = 0; step < flags.warmup + flags.steps; ++step) {
+    const StepTimes times = contest.run->step();
+    if (step >= flags.warmup) contest.steps.push_back(times);
+  }
+}
+
+double median_step(const std::vector<StepTimes>& steps) {
+  std::vector<double> totals;
+  for (const StepTimes& step : steps) totals.push_back(step.total());
+  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
+  std::nth_element(totals.begin(), middle, totals.end());
+  return *middle;
+}
+
+double peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1e3;
+}
+
+// Rank 0 shows its own times; samples per second are those of all ranks that train.
+TrainingResult summarise(const Contest& contest, Communicator& world) {
+  TrainingResult result;
+  double samples_per_second = 0;
+  if (contest.run) {
+    result.times = medians(contest.steps);
+    result.step_ms = median_step(contest.steps);
+    result.batch_size = contest.run->batch_size();
+    samples_per_second = 1e3 * static_cast<double>(result.batch_size) / result.step_ms;
+  }
+  std::vector<double> sums = {samples_per_second, contest.run ? 1.0 : 0.0};
+  world.allreduce(sums, {.op = ReduceOp::sum});
+  result.samples_per_second = sums[0];
+  result.ranks = static_cast<int>(sums[1]);
+  result.peak_memory_mb = peak_memory_mb();
+  return result;
+}
+
+void measure(const std::string& model, const TrainingFlags& flags, Session& session,
+             std::optional<TrainingReport>& report) {
+  std::map<System, Contest> contests;
+  for (const System system : flags.systems) contests[system] = make_contest(system, model, flags, session);
+  for (int round = 0; round < flags.rounds; ++round) {
+    for (auto& [_, contest] : contests) take_turn(contest, flags, session.world());
+  }
+  session.world().barrier();
+  double alone_samples_per_second = 0;
+  for (const auto& [system, contest] : contests) {
+    TrainingResult result = summarise(contest, session.world());
+    result.system = system;
+    result.model = model;
+    if (system == System::alone) {
+      alone_samples_per_second = result.samples_per_second;
+    } else if (alone_samples_per_second > 0) {
+      result.efficiency = result.samples_per_second / (result.ranks * alone_samples_per_second);
+    }
+    if (report) report->add(result);
+  }
+}
+
+int run(int argc, char** argv) {
+  Session session;
+  const std::optional<TrainingFlags> flags = read_training_flags(argc, argv, session.rank());
+  if (!flags) return 0;
+  std::optional<TrainingReport> report;
+  if (session.rank() == 0) report.emplace(*flags, session.size());
+  for (const std::string& model : flags->models) measure(model, *flags, session, report);
+  return 0;
+}
+
+}  // namespace
+}  // namespace fedrun::bench
+
+int main(int argc, char** argv) { return fedrun::bench::run(argc, argv); }

@@ -1,0 +1,58 @@
+#include "training_flags.h"
+
+#include <fedrun/models/registry.h>
+
+#include "flag_reader.h"
+
+namespace fedrun::bench {
+namespace {
+
+cxxopts::Options describe_flags() {
+  cxxopts::Options options(
+      "training_bench", "Trains models on random data and shows where the time of a step goes; run it under fedrun.");
+  const auto text = [](const char* standard) { return cxxopts::value<std::string>()->default_value(standard); };
+  const auto list = [](const char* standard) {
+    return cxxopts::value<std::vector<std::string>>()->default_value(standard);
+  };
+  // clang-format off
+  options.add_options()
+    ("model", fmt::format("list of {}", fmt::join(models::model_names(), ", ")), list("convnet,mlp,resnet18"))
+    ("systems", "list of fedrun, independent (no communication) and alone (one rank, the others wait)", list("fedrun,independent,alone"))
+    ("batch-size", "samples per rank and step; default 100 for convnet, 32 for mlp, 16 for others", cxxopts::value<std::string>())
+    ("steps", "timed steps per system and round", text("10"))
+    ("warmup", "untimed steps before each of them", text("2"))
+    ("rounds", "how often the systems take turns; medians of all steps are shown", text("3"))
+    ("compression", "none, fp16 or bf16", text("none"))
+    ("sharded", "each rank steps its part of the parameters")
+    ("optimizer", "sgd (momentum 0.9), adam or adamw", text("sgd"))
+    ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>());
+  // clang-format on
+  return options;
+}
+
+int parse_positive(std::string_view text) { return parse_integer(text, 1, 1'000'000); }
+
+}  // namespace
+
+std::optional<TrainingFlags> read_training_flags(int argc, char** argv, int rank) {
+  cxxopts::Options options = describe_flags();
+  const auto parsed = parse_flags(options, argc, argv, rank);
+  if (!parsed) return std::nullopt;
+  const FlagReader reader("training_bench", *parsed);
+  TrainingFlags flags;
+  flags.models = (*parsed)["model"].as<std::vector<std::string>>();
+  flags.systems = reader.list<System>(
+      "systems", {{"fedrun", System::fedrun}, {"independent", System::independent}, {"alone", System::alone}});
+  if (reader.has("batch-size")) flags.batch_size = reader.read("batch-size", parse_positive);
+  flags.steps = reader.read("steps", parse_positive);
+  flags.warmup = reader.read("warmup", [](std::string_view text) { return parse_integer(text, 0, 1'000'000); });
+  flags.rounds = reader.read("rounds", parse_positive);
+  flags.compression = reader.word<std::shared_ptr<Compression>>(
+      "compression", {{"none", Compression::none}, {"fp16", Compression::fp16}, {"bf16", Compression::bf16}});
+  flags.sharded = reader.has("sharded");
+  flags.optimizer = reader.word<std::string>("optimizer", {{"sgd", "sgd"}, {"adam", "adam"}, {"adamw", "adamw"}});
+  if (reader.has("json")) flags.json_path = reader.text("json");
+  return flags;
+}
+
+}  // namespace fedrun::bench
