@@ -1,16 +1,16 @@
 #include <fedrun/models/convnet.h>
 #include <gtest/gtest.h>
 
+#include "parameter_count.h"
+
 namespace fedrun::models {
 namespace {
 
 TEST(ConvNet, HasTheLayersThatItsNameStandsFor) {
   ConvNet model;
   // conv 1→16 (416), BatchNorm (32), conv 16→32 (12,832), BatchNorm (64), linear 1568→10 (15,690).
-  int64_t parameters = 0;
-  for (const auto& parameter : model->parameters()) parameters += parameter.numel();
-  EXPECT_EQ(parameters, 416 + 32 + 12'832 + 64 + 15'690);
-  EXPECT_EQ(parameters, 29'034);
+  EXPECT_EQ(parameter_count(*model), 416 + 32 + 12'832 + 64 + 15'690);
+  EXPECT_EQ(parameter_count(*model), 29'034);
 }
 
 TEST(ConvNet, MapsImagesToClasses) {
