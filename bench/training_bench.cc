@@ -29,6 +29,10 @@ void take_turn(Contest& contest, const TrainingFlags& flags, Communicator& world
   if (!contest.run) return;
   for (int step = 0; step < flags.warmup + flags.steps; ++step) {
     const StepTimes times = contest.run->step();
+    if (flags.announces_first_step && step == 0 && world.rank() == 0) {
+      fmt::print("first step\n");
+      std::fflush(stdout);
+    }
     if (step >= flags.warmup) contest.steps.push_back(times);
   }
 }

@@ -1,6 +1,7 @@
 #include "training_flags.h"
 
 #include <fedrun/models/registry.h>
+#include <fmt/ranges.h>
 
 #include "flag_reader.h"
 
@@ -25,6 +26,7 @@ cxxopts::Options describe_flags() {
     ("compression", "none, fp16 or bf16", text("none"))
     ("sharded", "each rank steps its part of the parameters")
     ("optimizer", "sgd (momentum 0.9), adam or adamw", text("sgd"))
+    ("announce-first-step", "say when the first step is over, for whoever times the launch")
     ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>());
   // clang-format on
   return options;
@@ -51,6 +53,7 @@ std::optional<TrainingFlags> read_training_flags(int argc, char** argv, int rank
       "compression", {{"none", Compression::none}, {"fp16", Compression::fp16}, {"bf16", Compression::bf16}});
   flags.sharded = reader.has("sharded");
   flags.optimizer = reader.word<std::string>("optimizer", {{"sgd", "sgd"}, {"adam", "adam"}, {"adamw", "adamw"}});
+  flags.announces_first_step = reader.has("announce-first-step");
   if (reader.has("json")) flags.json_path = reader.text("json");
   return flags;
 }

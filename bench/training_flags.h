@@ -24,6 +24,7 @@ struct TrainingFlags {
   std::shared_ptr<Compression> compression{};  // shared: the optimizers of all models use it
   bool sharded = false;
   std::string optimizer{};
+  bool announces_first_step = false;
   std::optional<std::string> json_path{};
 };
 

@@ -1,5 +1,6 @@
 // Trains the ConvNet on MNIST, or on drawn digits, data-parallel on any number of ranks.
 #include <fedrun/core/flags.h>
+#include <fedrun/core/parse.h>
 #include <fedrun/fedrun.h>
 #include <fmt/format.h>
 
@@ -7,13 +8,18 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "digits.h"
+
 namespace {
+
+using namespace digits;
 
 struct Flags {
   int epochs;
   size_t batch_size;
   double lr;
   double momentum;
+  std::shared_ptr<fedrun::Compression> compression;
   uint64_t seed;
   std::string data_dir;
   std::string json;
@@ -27,41 +33,28 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
     ("batch-size", "images per rank and step", cxxopts::value<size_t>()->default_value("100"))
     ("lr", "learning rate of one rank; multiplied by their number, as the batch is", cxxopts::value<double>()->default_value("0.001"))
     ("momentum", "momentum of SGD", cxxopts::value<double>()->default_value("0.9"))
+    ("compression", "none, fp16 or bf16: what gradients travel as between hosts", cxxopts::value<std::string>()->default_value("none"))
     ("seed", "of weights and shuffling; the same on every rank", cxxopts::value<uint64_t>()->default_value("1"))
     ("data-dir", "directory with the MNIST files; without it, synthetic digits", cxxopts::value<std::string>()->default_value(""))
     ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>()->default_value(""));
   // clang-format on
   const auto parsed = fedrun::parse_flags(options, argc, argv, rank);
   if (!parsed) return std::nullopt;
-  const Flags flags{(*parsed)["epochs"].as<int>(),      (*parsed)["batch-size"].as<size_t>(),
-                    (*parsed)["lr"].as<double>(),       (*parsed)["momentum"].as<double>(),
-                    (*parsed)["seed"].as<uint64_t>(),   (*parsed)["data-dir"].as<std::string>(),
+  using fedrun::Compression;
+  const auto compression = fedrun::parse_word<std::shared_ptr<Compression>>(
+      (*parsed)["compression"].as<std::string>(),
+      {{"none", Compression::none}, {"fp16", Compression::fp16}, {"bf16", Compression::bf16}});
+  const Flags flags{(*parsed)["epochs"].as<int>(),
+                    (*parsed)["batch-size"].as<size_t>(),
+                    (*parsed)["lr"].as<double>(),
+                    (*parsed)["momentum"].as<double>(),
+                    compression,
+                    (*parsed)["seed"].as<uint64_t>(),
+                    (*parsed)["data-dir"].as<std::string>(),
                     (*parsed)["json"].as<std::string>()};
   if (flags.epochs < 1 || flags.batch_size < 1)
     throw fedrun::UsageError("--epochs and --batch-size must be at least 1");
   return flags;
-}
-
-struct Sets {
-  fedrun::data::ImageSet train;
-  fedrun::data::ImageSet test;
-};
-
-Sets load_sets(const std::string& data_dir) {
-  using namespace fedrun::data;
-  if (!data_dir.empty()) return {load_mnist(data_dir, MnistSplit::train), load_mnist(data_dir, MnistSplit::test)};
-  return {synthetic_digits({.count = 20'000, .seed = 1}), synthetic_digits({.count = 4'000, .seed = 2})};
-}
-
-// Mean and standard deviation of MNIST's pixels; the drawn digits are close enough.
-fedrun::data::ImageDataset normalised(const fedrun::data::ImageSet& set) {
-  return fedrun::data::ImageDataset(set, {.mean = {0.1307F}, .deviation = {0.3081F}});
-}
-
-void add_batch(fedrun::Meter& meter, const torch::Tensor& output, const torch::Tensor& target, double loss) {
-  const auto count = static_cast<double>(target.size(0));
-  meter.add("loss", loss, count);
-  meter.add("accuracy", output.argmax(1).eq(target).sum().item<double>() / count, count);
 }
 
 class JsonLines {
@@ -84,24 +77,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-fedrun::Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model, const fedrun::data::ImageSet& set) {
-  const torch::NoGradGuard no_grad;
-  model->eval();
-  // Each image once, on one rank, so that the accuracy is exact.
-  auto loader =
-      torch::data::make_data_loader(normalised(set),
-                                    fedrun::DistributedSampler(set.count(), world.rank(), world.size(),
-                                                               {.shuffle = false, .tail = fedrun::Tail::uneven}),
-                                    500);
-  fedrun::Meter meter;
-  for (auto& batch : *loader) {
-    const auto output = model->forward(batch.data);
-    add_batch(meter, output, batch.target, torch::cross_entropy_loss(output, batch.target).item<double>());
-  }
-  model->train();
-  return meter.over_ranks(world);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,7 +96,7 @@ int main(int argc, char** argv) {
   // With n ranks a step sees n times as many images, so there are n times fewer steps: each goes n times as far.
   const auto sgd = torch::optim::SGDOptions(flags.lr * world.size()).momentum(flags.momentum);
   fedrun::DistributedOptimizer optimizer(world, std::make_unique<torch::optim::SGD>(model->parameters(), sgd),
-                                         model->named_parameters());
+                                         model->named_parameters(), {.compression = flags.compression});
 
   fedrun::DistributedSampler sampler(sets.train.count(), world.rank(), world.size(), {.seed = flags.seed});
   auto loader = torch::data::make_data_loader(normalised(sets.train), sampler, flags.batch_size);
@@ -134,7 +109,8 @@ int main(int argc, char** argv) {
   for (int epoch = 1; epoch <= flags.epochs; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
     fedrun::ProgressBar bar({.terminal_columns = is_first ? session.env().terminal_columns : 0,
-                             .total_samples = sampler.size() * static_cast<size_t>(world.size())});
+                             .total_samples = sampler.size() * static_cast<size_t>(world.size()),
+                             .communication_seconds = optimizer.communication_seconds()});
     fedrun::Meter meter;
     size_t step = 0;
     for (auto& batch : *loader) {
@@ -144,7 +120,8 @@ int main(int argc, char** argv) {
       loss.backward();   // reduces as it goes
       optimizer.step();  // waits, then steps
       add_batch(meter, output, batch.target, loss.item<double>());
-      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()), {.loss = meter.mean("loss")});
+      bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()),
+                  {.loss = meter.mean("loss"), .communication_seconds = optimizer.communication_seconds()});
       if (++step % 50 != 0 && step != steps) continue;
       const fedrun::Meter all = meter.over_ranks(world);
       const double mean_loss = all.mean("loss");
@@ -164,10 +141,7 @@ int main(int argc, char** argv) {
         {{"event", "epoch"}, {"epoch", epoch}, {"seconds", seconds}, {"samples_per_second", samples_per_second}});
   }
 
-  // BatchNorm's running statistics are each rank's own; their mean describes the images of all ranks.
-  for (auto& buffer : model->buffers()) {
-    if (buffer.is_floating_point()) world.allreduce(fedrun::buffer_of(buffer, "running statistics"));
-  }
+  average_running_statistics(world, *model);
   const fedrun::Meter test = evaluate(world, model, sets.test);
   if (is_first) {
     fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples("accuracy"), sets.test.name,

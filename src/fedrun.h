@@ -12,6 +12,7 @@
 #include <fedrun/sampler/distributed_sampler.h>
 #include <fedrun/train/broadcast.h>
 #include <fedrun/train/distributed_optimizer.h>
+#include <fedrun/train/join_scope.h>
 #include <fedrun/train/meter.h>
 #include <fedrun/train/objects.h>
 #include <fedrun/train/optimizer_state.h>

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <span>
 
 namespace fedrun {
 namespace {
@@ -109,24 +110,25 @@ torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const tor
                     parameters_[parameter].name, options_.passes + 1, options_.passes,
                     options_.passes == 1 ? " is reduced" : "es are reduced"));
   }
-  const bool has_place = slot.gradient.defined();
+  if (!slot.gradient.defined() || parameters_[parameter].tensor.grad().defined() || gradient.is_sparse()) {
+    return gradient;
+  }
   const torch::NoGradGuard no_grad;
-  const torch::Tensor arrived =
-      gradient.is_sparse() && (has_place || options_.sparse_as_dense) ? gradient.to_dense() : gradient;
-  if (!has_place || parameters_[parameter].tensor.grad().defined()) return arrived;
-  copy_elements(arrived, slot.gradient);
+  copy_elements(gradient, slot.gradient);
   return slot.gradient.detach();  // a fresh handle: autograd adopts only what nobody else refers to
 }
 
 void GradientReducer::gradient_arrived(std::size_t parameter) {
   Slot& slot = slots_[parameter];
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
+  const torch::NoGradGuard no_grad;
   slot.touched = true;
+  if (gradient.is_sparse() && (slot.gradient.defined() || options_.sparse_as_dense)) gradient = gradient.to_dense();
   if (!slot.gradient.defined()) {
     if (std::ranges::find(arrivals_, parameter) == arrivals_.end()) arrivals_.push_back(parameter);
   } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
-    // Not adopted when autograd cloned it (create_graph) or the user put a gradient of their own in its place.
-    const torch::NoGradGuard no_grad;
+    // Not adopted when it was sparse, when autograd cloned it (create_graph), or when the user put another in its
+    // place.
     slot.gradient.copy_(gradient);
     gradient = slot.gradient.detach();
   }
@@ -221,6 +223,13 @@ std::vector<std::size_t> GradientReducer::order_of_arrival(std::vector<std::size
   return parameters;
 }
 
+// Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
+Memory GradientReducer::allocate(std::size_t bytes) {
+  std::int64_t taking_part = 1;
+  group_.allreduce(std::span(&taking_part, 1), {.op = ReduceOp::sum, .name = name_ + ", ranks with data"});
+  return taking_part == group_.size() ? group_.allocate(bytes) : allocate_on_heap(bytes);
+}
+
 void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   std::vector<PlannedParameter> planned;
   for (const auto& [name, tensor, group] : parameters_) {
@@ -231,7 +240,7 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
     GradientBucket& contents = live.contents;
     contents.index = buckets_.size() - 1;
     contents.name = name_of(name_, contents.index, bucket.slots, parameters_);
-    contents.memory = std::make_shared<Memory>(group_.allocate(bucket.elements * size_of(bucket.type)));
+    contents.memory = std::make_shared<Memory>(allocate(bucket.elements * size_of(bucket.type)));
     contents.buffer = {contents.memory->data(), bucket.elements, bucket.type};
     contents.slots = bucket.slots;
     contents.parts = group_.equal_parts(bucket.elements / slot_alignment);

@@ -88,6 +88,7 @@ class GradientReducer {
   void complete_partial_mean();
   std::vector<std::size_t> order_of_arrival(std::vector<std::size_t> parameters);
   void place(const std::vector<std::size_t>& parameters);
+  Memory allocate(std::size_t bytes);
   void reduce_sparse();
   void wait_for_all();
   void close_window();
