@@ -2,6 +2,7 @@
 #include <fedrun/train/lars.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <string_view>
 
@@ -24,7 +25,17 @@ void check(const LarsOptions& options) {
   require(!options.nesterov() || options.momentum() > 0, "momentum", options.momentum(), "more than 0 with nesterov");
 }
 
-double norm_of(const torch::Tensor& tensor) { return tensor.norm(2, torch::kFloat64).item<double>(); }
+// In parts, whose squares are summed in f64: over 16 M elements, Torch's norm in f32 is wrong by 6.5e-4 (3.5 ms), and
+// its norm in f64 first copies all of them (100 ms).
+double norm_of(const torch::Tensor& tensor) {
+  constexpr int64_t part_elements = 65'536;
+  double square_sum = 0;
+  for (const torch::Tensor& part : tensor.reshape(-1).split(part_elements)) {
+    const double norm = part.norm().item<double>();
+    square_sum += norm * norm;
+  }
+  return std::sqrt(square_sum);
+}
 
 double rate_of(const torch::Tensor& parameter, const torch::Tensor& gradient, const LarsOptions& options) {
   const double weight_norm = norm_of(parameter);

@@ -58,6 +58,16 @@ TEST(Lars, IsSgdWhereANormIsZero) {
   EXPECT_TRUE(torch::equal(without_gradient, torch::ones({1, 2}, torch::kFloat64)));
 }
 
+TEST(Lars, KnowsTheNormsOfLargeLayers) {
+  const torch::Tensor weight = torch::ones({4096, 4096}, torch::requires_grad());  // |w| = 4096
+  Lars optimizer({weight}, LarsOptions(1).momentum(0).trust_coefficient(0.5).eps(0));
+  weight.mutable_grad() = torch::zeros({4096, 4096});
+  weight.mutable_grad().diagonal().fill_(0.25);  // |g| = 16: the rate is 0.5 · 4096 / 16
+  optimizer.step();
+  EXPECT_NEAR(weight[0][0].item<float>(), 1 - 128 * 0.25, 1e-4);
+  EXPECT_EQ(weight[0][1].item<float>(), 1);
+}
+
 // The same formulas without any of the care that the optimizer takes.
 struct PlainLars {
   LarsOptions options;
