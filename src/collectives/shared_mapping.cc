@@ -12,9 +12,9 @@
 
 namespace fedrun {
 
-SharedMapping::SharedMapping(int descriptor, std::size_t bytes) : bytes_(bytes) {
-  // MAP_POPULATE fills the page tables now, so that no reduction pays for page faults.
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+SharedMapping::SharedMapping(int descriptor, std::size_t bytes, Pages pages) : bytes_(bytes) {
+  const int populate = pages == Pages::populated ? MAP_POPULATE : 0;
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | populate, descriptor, 0);
   if (data == MAP_FAILED) {
     throw BackendError(fmt::format("cannot map {} bytes of shared memory: {}", bytes, std::strerror(errno)));
   }
@@ -35,21 +35,21 @@ SharedMapping::~SharedMapping() {
   if (data_ != nullptr && owns_mapping_) ::munmap(data_, bytes_);
 }
 
-SharedMapping SharedMapping::create(std::size_t bytes, FileDescriptor& descriptor) {
+SharedMapping SharedMapping::create(std::size_t bytes, FileDescriptor& descriptor, Pages pages) {
   descriptor = FileDescriptor(::memfd_create("fedrun", MFD_CLOEXEC));
   if (descriptor.get() < 0) throw BackendError(fmt::format("memfd_create failed: {}", std::strerror(errno)));
   if (::fchmod(descriptor.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) {
     throw BackendError(fmt::format("cannot make {} bytes of shared memory: {}", bytes, std::strerror(errno)));
   }
-  return SharedMapping(descriptor.get(), bytes);
+  return SharedMapping(descriptor.get(), bytes, pages);
 }
 
 SegmentHandle SharedMapping::handle(const FileDescriptor& descriptor) const {
   return {::getpid(), descriptor.get(), static_cast<std::int64_t>(bytes_), reinterpret_cast<std::intptr_t>(data_)};
 }
 
-SharedMapping SharedMapping::open(const SegmentHandle& handle) {
+SharedMapping SharedMapping::open(const SegmentHandle& handle, Pages pages) {
   if (handle.pid == ::getpid() && handle.address != 0) {
     SharedMapping view;
     view.data_ = reinterpret_cast<std::byte*>(handle.address);
@@ -65,7 +65,7 @@ SharedMapping SharedMapping::open(const SegmentHandle& handle) {
                     "set FEDRUN_BACKEND=mpi",
                     handle.pid, std::strerror(errno)));
   }
-  return SharedMapping(descriptor.get(), static_cast<std::size_t>(handle.bytes));
+  return SharedMapping(descriptor.get(), static_cast<std::size_t>(handle.bytes), pages);
 }
 
 }  // namespace fedrun
