@@ -37,6 +37,8 @@ struct Places {
   Place input;
   Place output;
   Place window;  // through which both pass where they can be reached in no other way
+
+  bool operator==(const Places&) const = default;
 };
 
 // What a rank says about an operation when it arrives at it.
@@ -56,6 +58,8 @@ struct CallTerms {
   bool is_named = false;
   bool is_group = false;    // the agreement about a group of operations; the input describes its members
   bool has_joined = false;  // the rank answers without bringing anything
+
+  bool operator==(const CallTerms&) const = default;
 };
 
 // The elements of small inputs lie beside the terms, so that one look at the board is the whole operation.
@@ -136,12 +140,13 @@ class OperationCounter {
 
 // One position's; used again for another when every rank of the host has left it.
 struct alignas(128) Slot {
-  OperationCounter finished;  // parts of the operation that are done
+  OperationCounter finished;  // pieces that are done, or ranks that are through with their windows
 };
 
 // How far a rank has come with one operation.
 struct alignas(128) RankProgress {
   OperationCounter taken;     // chunks of this rank's portion that some rank has taken
+  OperationCounter done;      // and those of them that it has finished
   OperationCounter filled;    // windows that this rank has copied its elements into
   OperationCounter combined;  // windows of which this rank has combined its slice
   // One more than the position that this rank needs no more; written where the slot is not of the ring.

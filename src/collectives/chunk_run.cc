@@ -11,7 +11,10 @@ namespace {
 // cheap.
 constexpr std::uint64_t smallest_chunk_bytes = 4 << 10;
 constexpr std::uint64_t largest_chunk_bytes = 256 << 10;
-constexpr std::uint64_t chunks_per_rank = 2;  // so that a rank that comes late finds the rest done by others
+// Portions of more bytes have several chunks, so that a rank that comes late finds the rest done by others. Taking
+// chunks one by one would cost short operations more than that.
+constexpr std::uint64_t largest_portion_in_one_chunk = 128 << 10;
+constexpr std::uint64_t fewest_chunks = 2;
 
 std::uint64_t divide_up(std::uint64_t amount, std::uint64_t by) { return (amount + by - 1) / by; }
 
@@ -24,8 +27,21 @@ ChunkRun::ChunkRun(const Surroundings& surroundings, std::uint64_t position)
 
 void ChunkRun::restart(std::uint64_t position) {
   position_ = position;
+  // Most programs reduce the same buffers again and again.
+  if (is_like_the_last()) {
+    elements_.move_to(position);
+    return;
+  }
   elements_.look_at(position);
   cut();
+}
+
+bool ChunkRun::is_like_the_last() const {
+  for (std::size_t rank = 0; rank < said_.size(); ++rank) {
+    const Call& call = surroundings_.board.call(position_, static_cast<int>(rank));
+    if (said_[rank].terms != call.terms || said_[rank].places != call.places) return false;
+  }
+  return true;
 }
 
 void ChunkRun::cut() {
@@ -33,13 +49,19 @@ void ChunkRun::cut() {
   plan_reduction(surroundings_.board, position_, surroundings_.group.size(), plan_);
   std::uint64_t elements = 0;
   for (const Stream& stream : streams_) elements += stream.count;
-  const std::uint64_t shares = static_cast<std::uint64_t>(surroundings_.group.size()) * chunks_per_rank;
-  const std::uint64_t share_bytes = elements * elements_.element_bytes() / shares;
-  chunk_elements_ =
-      std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes) / 64 * 64 / elements_.element_bytes();
+  const auto ranks = static_cast<std::uint64_t>(surroundings_.group.size());
+  std::uint64_t share_bytes = divide_up(elements * elements_.element_bytes(), ranks);
+  if (share_bytes > largest_portion_in_one_chunk) share_bytes /= fewest_chunks;
+  chunk_elements_ = divide_up(std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes), 64) * 64 /
+                    elements_.element_bytes();
   chunks_ = 0;
   for (const Stream& stream : streams_) {
     chunks_ += static_cast<std::uint32_t>(divide_up(stream.count, chunk_elements_));  // none spans two streams
+  }
+  said_.clear();
+  for (int rank = 0; rank < surroundings_.group.size(); ++rank) {
+    const Call& call = surroundings_.board.call(position_, rank);
+    said_.push_back({call.terms, call.places});
   }
 }
 
@@ -89,25 +111,39 @@ void ChunkRun::run(std::uint32_t chunk) {
 // operation to the next, and ranks that come together do not get into each other's way. Then it helps the others.
 Run::Progress ChunkRun::advance() {
   const auto ranks = static_cast<std::uint32_t>(surroundings_.group.size());
-  const OperationCounter& finished = surroundings_.board.slot(position_).finished;
   bool changed = false;
-  for (std::uint32_t i = 0; i < ranks && finished.count(position_) < chunks_; ++i) {
+  bool is_finished = true;
+  for (std::uint32_t i = 0; i < ranks; ++i) {
     const std::uint32_t owner = (static_cast<std::uint32_t>(surroundings_.group.rank) + i) % ranks;
-    changed |= run_portion(owner, chunks_ * owner / ranks, chunks_ * (owner + 1) / ranks);
+    changed |= run_portion(owner);
+    is_finished = is_done(owner) && is_finished;
   }
-  return progress(finished.count(position_) >= chunks_, changed);
+  return progress(is_finished, changed);
 }
 
-bool ChunkRun::run_portion(std::uint32_t owner, std::uint32_t first, std::uint32_t end) {
-  OperationCounter& taken = surroundings_.board.progress(position_, static_cast<int>(owner)).taken;
-  if (taken.count(position_) >= end - first) return false;
+ChunkRun::Portion ChunkRun::portion_of(std::uint32_t owner) const {
+  const auto ranks = static_cast<std::uint64_t>(surroundings_.group.size());
+  return {static_cast<std::uint32_t>(chunks_ * std::uint64_t{owner} / ranks),
+          static_cast<std::uint32_t>(chunks_ * (owner + std::uint64_t{1}) / ranks)};
+}
+
+bool ChunkRun::is_done(std::uint32_t owner) const {
+  const auto [first, end] = portion_of(owner);
+  return surroundings_.board.progress(position_, static_cast<int>(owner)).done.count(position_) == end - first;
+}
+
+bool ChunkRun::run_portion(std::uint32_t owner) {
+  const auto [first, end] = portion_of(owner);
+  RankProgress& shared = surroundings_.board.progress(position_, static_cast<int>(owner));
   std::uint32_t done = 0;
-  for (std::uint32_t chunk; (chunk = first + taken.add(position_, 1) - 1) < end; ++done) run(chunk);
-  if (done == 0) return false;
-  // One addition for all of them, because the ranks take turns at this counter.
-  const std::uint32_t all_done = surroundings_.board.slot(position_).finished.add(position_, done);
-  if (all_done == chunks_) surroundings_.peers.event().notify();
-  return true;
+  while (shared.taken.count(position_) < end - first) {
+    const std::uint32_t chunk = first + shared.taken.add(position_, 1) - 1;
+    if (chunk >= end) break;
+    run(chunk);
+    ++done;
+  }
+  if (done != 0) shared.done.add(position_, done);  // once for all of them, because others look at it
+  return done != 0;
 }
 
 void run_inlined(const Surroundings& surroundings, std::uint64_t position, void* output, ReducePlan& plan,

@@ -20,15 +20,22 @@ class ChunkRun final : public Run {
   Progress advance() override;
 
  private:
+  struct Portion {
+    std::uint32_t first;  // chunk
+    std::uint32_t end;
+  };
   struct Range {
     const Stream* stream;
     std::uint64_t first;  // element of the stream
     std::uint64_t count;
   };
+  bool is_like_the_last() const;
   void cut();
+  Portion portion_of(std::uint32_t owner) const;
   Range range_of(std::uint32_t chunk) const;
   void run(std::uint32_t chunk);
-  bool run_portion(std::uint32_t owner, std::uint32_t first, std::uint32_t end);
+  bool run_portion(std::uint32_t owner);
+  bool is_done(std::uint32_t owner) const;
 
   Surroundings surroundings_;
   std::uint64_t position_;
@@ -37,6 +44,12 @@ class ChunkRun final : public Run {
   ReducePlan plan_;
   std::uint64_t chunk_elements_ = 1;
   std::uint32_t chunks_ = 0;
+  // By rank, of the operation that the above is about.
+  struct Said {
+    CallTerms terms;
+    Places places;
+  };
+  std::vector<Said> said_;
   // Used again for each chunk.
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;

@@ -26,6 +26,8 @@ class Elements {
   }
   // Another operation, with the memory of this object.
   void look_at(std::uint64_t position);
+  // An operation about the same elements.
+  void move_to(std::uint64_t position) { position_ = position; }
 
   std::size_t element_bytes() const { return element_bytes_; }
   DataType type() const { return type_; }

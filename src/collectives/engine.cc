@@ -28,6 +28,10 @@ std::shared_ptr<Flight> Engine::submit(Operation operation, Backend::Then then) 
   check_name_is_free(operation.name);
   auto flight = std::make_shared<Flight>(std::move(operation));
   flight->then = std::move(then);
+  return enter(std::move(flight));
+}
+
+std::shared_ptr<Flight> Engine::enter(FlightPointer flight) {
   if (flight->operation.kind == Collective::join) begin_join();
   flight->key = key_of(flight->operation);
   if (!flight->operation.name.empty()) names_.insert(flight->operation.name);
@@ -43,11 +47,15 @@ void Engine::wait(Flight& flight) {
 }
 
 void Engine::run(Operation operation) {
+  std::optional<Places> places;
   if (queued_.empty() && placed_.empty() && holes_.empty() && !links_ && operation.name.empty() &&
-      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation)) {
+      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation, places)) {
     return;
   }
-  wait(*submit(std::move(operation)));
+  check_name_is_free(operation.name);
+  auto flight = std::make_shared<Flight>(std::move(operation));
+  flight->places = places;
+  wait(*enter(std::move(flight)));
 }
 
 bool Engine::progress() {

@@ -77,6 +77,8 @@ class Engine {
     return fingerprint_at(position, rank) == fingerprint_at(position, 0);
   }
 
+  FlightPointer enter(FlightPointer flight);
+
   // engine_order.cc
   void check_name_is_free(const std::string& name) const;
   std::uint64_t key_of(const Operation& operation);
@@ -95,16 +97,14 @@ class Engine {
   void advance_next(std::uint64_t next);
   void put(FlightPointer flight, std::uint64_t position);
   void publish_call(const Operation& operation, const CallTerms& terms, std::uint64_t key, std::uint64_t position);
-  Place place_input(Flight& flight) const;
-  Place place_output(Flight& flight) const;
-  bool passes_through_windows(const Operation& operation) const;
-  Places places_of(Flight& flight) const;
+  Places find_places(const Operation& operation) const;
+  bool passes_through_windows(const Operation& operation, const Places& places) const;
+  Places make_reachable(Flight& flight) const;
 
   // engine_short_way.cc
-  bool run_at_once(const Operation& operation);
+  bool run_at_once(const Operation& operation, std::optional<Places>& places);
   void run_from_here(const Operation& operation, std::uint64_t key, std::uint64_t position);
   bool wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerprint) const;
-  bool place_if_seen(const Operation& operation, std::uint64_t position) const;
   bool run_chunks_briefly(std::uint64_t position);
 
   bool advance(Flight& flight);

@@ -180,7 +180,7 @@ void Engine::put(FlightPointer flight, std::uint64_t position) {
   const Operation& operation = flight->operation;
   CallTerms terms = terms_of(operation);
   if (operation.kind == Collective::join) terms.weight = last_to_join();  // rank 0 knows
-  if (!terms.is_inlined) call(position, rank_).places = places_of(*flight);
+  if (!terms.is_inlined) call(position, rank_).places = make_reachable(*flight);
   flight->position = position;
   publish_call(operation, terms, flight->key, position);
   placed_.push_back(std::move(flight));
@@ -206,42 +206,50 @@ void Engine::publish_call(const Operation& operation, const CallTerms& terms, st
   if (links_) send_record(record_of_call(surroundings_.board, ranks_, position, rank_));
 }
 
-Place Engine::place_input(Flight& flight) const {
-  const ConstBuffer& input = flight.operation.input;
-  if (!brings_input(flight.operation, rank_) || input.count == 0) return {};
-  const Place place = host_->segments.place(input.data, input.bytes(), group_);
-  if (place.how != Place::How::staged) return place;
-  if (!flight.input_block) {
-    flight.input_block = host_->segments.borrow_block(input.bytes());
-    std::memcpy(flight.input_block->mapping.data(), input.data, input.bytes());
+// Where this rank's elements lie for the others of its host.
+Places Engine::find_places(const Operation& operation) const {
+  const ConstBuffer& input = operation.input;
+  const Buffer& output = operation.output;
+  Places places{};
+  if (brings_input(operation, rank_) && input.count != 0) {
+    places.input = host_->segments.place(input.data, input.bytes(), group_);
   }
-  return Segments::place_of(*flight.input_block);
-}
-
-Place Engine::place_output(Flight& flight) const {
-  const Buffer& output = flight.operation.output;
-  if (!takes_output(flight.operation, rank_) || output.count == 0) return {};
-  const Place place = host_->segments.place(output.data, output.bytes(), group_);
-  if (place.how != Place::How::staged) return place;
-  if (!flight.output_block) flight.output_block = host_->segments.borrow_block(output.bytes());
-  return Segments::place_of(*flight.output_block);
+  if (takes_output(operation, rank_) && output.count != 0) {
+    const bool is_in_place =
+        places.input.how != Place::How::nowhere && output.data == input.data && output.bytes() == input.bytes();
+    places.output = is_in_place ? places.input : host_->segments.place(output.data, output.bytes(), group_);
+  }
+  return places;
 }
 
 // Inside a host an allreduce passes through windows unless the others see this rank's memory.
-bool Engine::passes_through_windows(const Operation& operation) const {
-  const auto is_hidden = [&](const void* data, std::size_t bytes) {
-    return host_->segments.place(data, bytes, group_).how != Place::How::allocated;
-  };
+bool Engine::passes_through_windows(const Operation& operation, const Places& places) const {
   return operation.kind == Collective::allreduce && operation.reduction.op != ReduceOp::adasum && !links_ &&
          ranks_ > 1 && operation.group_digest == 0 &&
-         (is_hidden(operation.input.data, operation.input.bytes()) ||
-          is_hidden(operation.output.data, operation.output.bytes()));
+         (places.input.how != Place::How::allocated || places.output.how != Place::How::allocated);
 }
 
-Places Engine::places_of(Flight& flight) const {
-  if (!passes_through_windows(flight.operation)) return {place_input(flight), place_output(flight), {}};
-  if (!flight.window_block) flight.window_block = host_->segments.borrow_block(window_count * window_bytes);
-  return {{}, {}, Segments::place_of(*flight.window_block)};
+// Lends it what the others need to reach its elements.
+Places Engine::make_reachable(Flight& flight) const {
+  const ConstBuffer& input = flight.operation.input;
+  const Buffer& output = flight.operation.output;
+  if (!flight.places) flight.places = find_places(flight.operation);
+  Places& places = *flight.places;
+  if (passes_through_windows(flight.operation, places)) {
+    const std::size_t bytes = std::min(output.bytes(), window_count * window_bytes);
+    if (!flight.window_block) flight.window_block = host_->segments.borrow_block(bytes);
+    return {{}, {}, Segments::place_of(*flight.window_block)};
+  }
+  if (places.input.how == Place::How::staged && !flight.input_block) {
+    flight.input_block = host_->segments.borrow_block(input.bytes());
+    std::memcpy(flight.input_block->mapping.data(), input.data, input.bytes());
+    places.input = Segments::place_of(*flight.input_block);
+  }
+  if (places.output.how == Place::How::staged && !flight.output_block) {
+    flight.output_block = host_->segments.borrow_block(output.bytes());
+    places.output = Segments::place_of(*flight.output_block);
+  }
+  return places;
 }
 
 }  // namespace fedrun

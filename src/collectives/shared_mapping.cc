@@ -3,6 +3,7 @@
 #include <fedrun/core/error.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,25 @@
 #include <utility>
 
 namespace fedrun {
+namespace {
+
+// Every block of shared memory is an open file. Programs begin with a limit that suits select(); what they may raise it
+// to suits many blocks.
+bool raise_limit_of_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+template <typename Open>
+FileDescriptor open_file(Open open) {
+  int number = open();
+  if (number < 0 && errno == EMFILE && raise_limit_of_open_files()) number = open();
+  return FileDescriptor(number);
+}
+
+}  // namespace
 
 SharedMapping::SharedMapping(int descriptor, std::size_t bytes, Pages pages) : bytes_(bytes) {
   const int populate = pages == Pages::populated ? MAP_POPULATE : 0;
@@ -36,7 +56,7 @@ SharedMapping::~SharedMapping() {
 }
 
 SharedMapping SharedMapping::create(std::size_t bytes, FileDescriptor& descriptor, Pages pages) {
-  descriptor = FileDescriptor(::memfd_create("fedrun", MFD_CLOEXEC));
+  descriptor = open_file([] { return ::memfd_create("fedrun", MFD_CLOEXEC); });
   if (descriptor.get() < 0) throw BackendError(fmt::format("memfd_create failed: {}", std::strerror(errno)));
   if (::fchmod(descriptor.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) {
@@ -58,7 +78,7 @@ SharedMapping SharedMapping::open(const SegmentHandle& handle, Pages pages) {
     return view;
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", handle.pid, handle.descriptor);
-  const FileDescriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const FileDescriptor descriptor = open_file([&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC); });
   if (descriptor.get() < 0) {
     throw BackendError(
         fmt::format("cannot open the shared memory of process {}: {}; run all ranks of a host as one user, or "
