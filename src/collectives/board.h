@@ -129,6 +129,10 @@ class OperationCounter {
       }
     }
   }
+  // For a rank that knows that no other changes it at the same time.
+  void set(std::uint64_t position, std::uint32_t value) {
+    value_.store((position + 1) << 32 | value, std::memory_order_release);  // publishes what was counted
+  }
   std::uint32_t count(std::uint64_t position) const {
     const std::uint64_t seen = value_.load(std::memory_order_acquire);  // pairs with add()
     return (seen & 0xFFFFFFFF00000000U) == (position + 1) << 32 ? static_cast<std::uint32_t>(seen) : 0;

@@ -54,9 +54,13 @@ void ChunkRun::cut() {
   if (share_bytes > largest_portion_in_one_chunk) share_bytes /= fewest_chunks;
   chunk_elements_ = divide_up(std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes), 64) * 64 /
                     elements_.element_bytes();
-  chunks_ = 0;
-  for (const Stream& stream : streams_) {
-    chunks_ += static_cast<std::uint32_t>(divide_up(stream.count, chunk_elements_));  // none spans two streams
+  std::uint64_t chunks = 0;
+  for (const Stream& stream : streams_) chunks += divide_up(stream.count, chunk_elements_);  // none spans two streams
+  portions_.clear();
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    const std::uint64_t first = chunks * rank / ranks;
+    portions_.push_back(
+        {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(chunks * (rank + 1) / ranks - first)});
   }
   said_.clear();
   for (int rank = 0; rank < surroundings_.group.size(); ++rank) {
@@ -68,9 +72,8 @@ void ChunkRun::cut() {
 ChunkRun::Range ChunkRun::range_of(std::uint32_t chunk) const {
   std::uint64_t first = chunk * chunk_elements_;
   for (const Stream& stream : streams_) {
-    const std::uint64_t covered = divide_up(stream.count, chunk_elements_) * chunk_elements_;
-    if (first < covered) return {&stream, first, std::min(chunk_elements_, stream.count - first)};
-    first -= covered;
+    if (first < stream.count) return {&stream, first, std::min(chunk_elements_, stream.count - first)};
+    first -= divide_up(stream.count, chunk_elements_) * chunk_elements_;
   }
   return {};
 }
@@ -110,40 +113,56 @@ void ChunkRun::run(std::uint32_t chunk) {
 // Each rank has a portion of the chunks, which it takes first: its part of the buffers stays in its cache from one
 // operation to the next, and ranks that come together do not get into each other's way. Then it helps the others.
 Run::Progress ChunkRun::advance() {
-  const auto ranks = static_cast<std::uint32_t>(surroundings_.group.size());
+  const int ranks = surroundings_.group.size();
   bool changed = false;
   bool is_finished = true;
-  for (std::uint32_t i = 0; i < ranks; ++i) {
-    const std::uint32_t owner = (static_cast<std::uint32_t>(surroundings_.group.rank) + i) % ranks;
+  for (int i = 0; i < ranks; ++i) {
+    const int owner =
+        surroundings_.group.rank + i < ranks ? surroundings_.group.rank + i : surroundings_.group.rank + i - ranks;
     changed |= run_portion(owner);
     is_finished = is_done(owner) && is_finished;
   }
   return progress(is_finished, changed);
 }
 
-ChunkRun::Portion ChunkRun::portion_of(std::uint32_t owner) const {
-  const auto ranks = static_cast<std::uint64_t>(surroundings_.group.size());
-  return {static_cast<std::uint32_t>(chunks_ * std::uint64_t{owner} / ranks),
-          static_cast<std::uint32_t>(chunks_ * (owner + std::uint64_t{1}) / ranks)};
+bool ChunkRun::is_done(int owner) const {
+  return surroundings_.board.progress(position_, owner).done.count(position_) == portion_of(owner).chunks;
 }
 
-bool ChunkRun::is_done(std::uint32_t owner) const {
-  const auto [first, end] = portion_of(owner);
-  return surroundings_.board.progress(position_, static_cast<int>(owner)).done.count(position_) == end - first;
-}
-
-bool ChunkRun::run_portion(std::uint32_t owner) {
-  const auto [first, end] = portion_of(owner);
-  RankProgress& shared = surroundings_.board.progress(position_, static_cast<int>(owner));
+bool ChunkRun::run_portion(int owner) {
+  const auto [first, chunks] = portion_of(owner);
+  RankProgress& shared = surroundings_.board.progress(position_, owner);
   std::uint32_t done = 0;
-  while (shared.taken.count(position_) < end - first) {
-    const std::uint32_t chunk = first + shared.taken.add(position_, 1) - 1;
-    if (chunk >= end) break;
-    run(chunk);
+  while (shared.taken.count(position_) < chunks) {
+    const std::uint32_t taken = shared.taken.add(position_, 1);
+    if (taken > chunks) break;
+    run(first + taken - 1);
     ++done;
   }
   if (done != 0) shared.done.add(position_, done);  // once for all of them, because others look at it
   return done != 0;
+}
+
+void ChunkRun::reserve(const Surroundings& surroundings, std::uint64_t position) {
+  constexpr std::uint32_t more_than_there_are = 1U << 31;
+  surroundings.board.progress(position, surroundings.group.rank).taken.set(position, more_than_there_are);
+}
+
+void ChunkRun::give_back(const Surroundings& surroundings, std::uint64_t position) {
+  surroundings.board.progress(position, surroundings.group.rank).taken.set(position, 0);
+}
+
+void ChunkRun::run_reserved() {
+  const auto [first, chunks] = portion_of(surroundings_.group.rank);
+  RankProgress& shared = surroundings_.board.progress(position_, surroundings_.group.rank);
+  if (chunks == 0) return;
+  shared.taken.set(position_, 1);  // the others may help with the rest
+  run(first);
+  if (chunks == 1) {
+    shared.done.set(position_, 1);
+  } else {
+    shared.done.add(position_, 1);
+  }
 }
 
 void run_inlined(const Surroundings& surroundings, std::uint64_t position, void* output, ReducePlan& plan,

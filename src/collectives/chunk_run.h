@@ -15,14 +15,20 @@ namespace fedrun {
 class ChunkRun final : public Run {
  public:
   ChunkRun(const Surroundings& surroundings, std::uint64_t position);
-  // Another operation, with the memory of this object.
+  // Another allreduce, with the memory of this object.
   void restart(std::uint64_t position);
   Progress advance() override;
+
+  // A rank that will carry out its portion as soon as all have arrived may say so before it arrives: then it need not
+  // compete for it. Until it has run it, or given it back, nobody else will.
+  static void reserve(const Surroundings& surroundings, std::uint64_t position);
+  static void give_back(const Surroundings& surroundings, std::uint64_t position);
+  void run_reserved();
 
  private:
   struct Portion {
     std::uint32_t first;  // chunk
-    std::uint32_t end;
+    std::uint32_t chunks;
   };
   struct Range {
     const Stream* stream;
@@ -31,11 +37,11 @@ class ChunkRun final : public Run {
   };
   bool is_like_the_last() const;
   void cut();
-  Portion portion_of(std::uint32_t owner) const;
   Range range_of(std::uint32_t chunk) const;
   void run(std::uint32_t chunk);
-  bool run_portion(std::uint32_t owner);
-  bool is_done(std::uint32_t owner) const;
+  bool run_portion(int owner);
+  bool is_done(int owner) const;
+  const Portion& portion_of(int owner) const { return portions_[static_cast<std::size_t>(owner)]; }
 
   Surroundings surroundings_;
   std::uint64_t position_;
@@ -43,7 +49,7 @@ class ChunkRun final : public Run {
   std::vector<Stream> streams_;
   ReducePlan plan_;
   std::uint64_t chunk_elements_ = 1;
-  std::uint32_t chunks_ = 0;
+  std::vector<Portion> portions_;  // by rank
   // By rank, of the operation that the above is about.
   struct Said {
     CallTerms terms;

@@ -24,6 +24,7 @@ bool Engine::run_at_once(const Operation& operation, std::optional<Places>& plac
     places = find_places(operation);
     if (places->input.how != Place::How::allocated || places->output.how != Place::How::allocated) return false;
     call(position, rank_).places = *places;
+    ChunkRun::reserve(surroundings_, position);
   }
   const bool is_recorded = host_->timeline->is_on();
   const auto submitted = is_recorded ? Timeline::Clock::now() : Timeline::Clock::time_point();
@@ -36,6 +37,7 @@ bool Engine::run_at_once(const Operation& operation, std::optional<Places>& plac
   fetch_for_writing(&call(next_, rank_));
   fetch_for_writing(&call(next_, rank_).places);
   if (!wait_briefly_for_all(position, fingerprint_of(key, position))) {
+    if (!terms.is_inlined) ChunkRun::give_back(surroundings_, position);
     run_from_here(operation, key, position);
     return true;
   }
@@ -86,6 +88,7 @@ bool Engine::run_chunks_briefly(std::uint64_t position) {
   } else {
     chunks_.emplace(surroundings_, position);
   }
+  chunks_->run_reserved();
   for (int look = 0; look < most_looks; ++look) {
     if (chunks_->advance() == Run::Progress::finished) return true;
     host_->scheduler.pause(look);
