@@ -53,11 +53,13 @@ struct CallTerms {
   double prescale = 1;
   double postscale = 1;
   std::uint64_t digest = 0;  // of what else must agree: shape, the counts of all ranks, the members of a group
-  bool is_weighted = false;
-  bool is_inlined = false;  // the input is on the board itself
-  bool is_named = false;
-  bool is_group = false;    // the agreement about a group of operations; the input describes its members
-  bool has_joined = false;  // the rank answers without bringing anything
+  // Not 0: the rank's elements lie where they lay when it last said this number, so nobody has to look for them again.
+  std::uint32_t places_number = 0;
+  bool is_weighted : 1 = false;
+  bool is_inlined : 1 = false;  // the input is on the board itself
+  bool is_named : 1 = false;
+  bool is_group : 1 = false;    // the agreement about a group of operations; the input describes its members
+  bool has_joined : 1 = false;  // the rank answers without bringing anything
 
   bool operator==(const CallTerms&) const = default;
 };

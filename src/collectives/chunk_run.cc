@@ -27,20 +27,18 @@ ChunkRun::ChunkRun(const Surroundings& surroundings, std::uint64_t position)
 
 void ChunkRun::restart(std::uint64_t position) {
   position_ = position;
-  // Most programs reduce the same buffers again and again.
-  if (is_like_the_last()) {
-    elements_.move_to(position);
-    return;
-  }
   elements_.look_at(position);
   cut();
 }
 
-bool ChunkRun::is_like_the_last() const {
-  for (std::size_t rank = 0; rank < said_.size(); ++rank) {
-    const Call& call = surroundings_.board.call(position_, static_cast<int>(rank));
-    if (said_[rank].terms != call.terms || said_[rank].places != call.places) return false;
+bool ChunkRun::repeat(std::uint64_t position) {
+  if (freed_ != surroundings_.segments.freed()) return false;
+  for (std::size_t rank = 0; rank < terms_.size(); ++rank) {
+    const CallTerms& terms = surroundings_.board.call(position, static_cast<int>(rank)).terms;
+    if (terms.places_number == 0 || terms != terms_[rank]) return false;
   }
+  position_ = position;
+  elements_.move_to(position);
   return true;
 }
 
@@ -62,10 +60,10 @@ void ChunkRun::cut() {
     portions_.push_back(
         {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(chunks * (rank + 1) / ranks - first)});
   }
-  said_.clear();
+  freed_ = surroundings_.segments.freed();
+  terms_.clear();
   for (int rank = 0; rank < surroundings_.group.size(); ++rank) {
-    const Call& call = surroundings_.board.call(position_, rank);
-    said_.push_back({call.terms, call.places});
+    terms_.push_back(surroundings_.board.call(position_, rank).terms);
   }
 }
 

@@ -17,6 +17,8 @@ class ChunkRun final : public Run {
   ChunkRun(const Surroundings& surroundings, std::uint64_t position);
   // Another allreduce, with the memory of this object.
   void restart(std::uint64_t position);
+  // The same, if it is like the last one in everything: most programs reduce the same buffers again and again.
+  bool repeat(std::uint64_t position);
   Progress advance() override;
 
   // A rank that will carry out its portion as soon as all have arrived may say so before it arrives: then it need not
@@ -35,7 +37,6 @@ class ChunkRun final : public Run {
     std::uint64_t first;  // element of the stream
     std::uint64_t count;
   };
-  bool is_like_the_last() const;
   void cut();
   Range range_of(std::uint32_t chunk) const;
   void run(std::uint32_t chunk);
@@ -50,12 +51,8 @@ class ChunkRun final : public Run {
   ReducePlan plan_;
   std::uint64_t chunk_elements_ = 1;
   std::vector<Portion> portions_;  // by rank
-  // By rank, of the operation that the above is about.
-  struct Said {
-    CallTerms terms;
-    Places places;
-  };
-  std::vector<Said> said_;
+  std::vector<CallTerms> terms_;   // by rank: the above follows from these
+  std::uint64_t freed_ = 0;        // and hold until memory is freed
   // Used again for each chunk.
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;

@@ -169,6 +169,8 @@ class Engine {
   ReducePlan plan_;
   std::vector<const void*> inputs_;
   std::optional<ChunkRun> chunks_;
+  Places last_places_{};             // that this rank said, and
+  std::uint32_t places_number_ = 0;  // the number that it gave to them
 };
 
 }  // namespace fedrun

@@ -17,13 +17,18 @@ void fetch_for_writing(const void* line) { __builtin_prefetch(line, 1); }
 // For elements that the others see. False: take the long way, with the places if they were looked up.
 bool Engine::run_at_once(const Operation& operation, std::optional<Places>& places) {
   const std::uint64_t position = next_;
-  const CallTerms terms = terms_of(operation);
+  CallTerms terms = terms_of(operation);
   if (!is_free(position)) return false;
   if (!terms.is_inlined) {
     if (operation.kind != Collective::allreduce) return false;
     places = find_places(operation);
     if (places->input.how != Place::How::allocated || places->output.how != Place::How::allocated) return false;
     call(position, rank_).places = *places;
+    if (places_number_ == 0 || *places != last_places_) {
+      last_places_ = *places;
+      ++places_number_;
+    }
+    terms.places_number = places_number_;
     ChunkRun::reserve(surroundings_, position);
   }
   const bool is_recorded = host_->timeline->is_on();
@@ -71,10 +76,7 @@ void Engine::run_from_here(const Operation& operation, std::uint64_t key, std::u
 bool Engine::wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerprint) const {
   int arrived = 0;
   for (int look = 0; look < most_looks; ++look) {
-    while (arrived < ranks_ && fingerprint_at(position, arrived) == fingerprint) {
-      __builtin_prefetch(&call(position, arrived).places);  // on its way while the calls are compared
-      ++arrived;
-    }
+    while (arrived < ranks_ && fingerprint_at(position, arrived) == fingerprint) ++arrived;
     if (arrived == ranks_) return true;
     host_->scheduler.pause(look);
   }
@@ -82,11 +84,9 @@ bool Engine::wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerpr
 }
 
 bool Engine::run_chunks_briefly(std::uint64_t position) {
-  if (needs_windows(position)) return false;
-  if (chunks_) {
-    chunks_->restart(position);
-  } else {
-    chunks_.emplace(surroundings_, position);
+  if (!chunks_ || !chunks_->repeat(position)) {
+    if (needs_windows(position)) return false;
+    chunks_ ? chunks_->restart(position) : static_cast<void>(chunks_.emplace(surroundings_, position));
   }
   chunks_->run_reserved();
   for (int look = 0; look < most_looks; ++look) {
