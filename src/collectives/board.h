@@ -4,6 +4,7 @@
 #include <fedrun/collectives/hash.h>
 #include <fedrun/collectives/operation.h>
 #include <fedrun/collectives/shared_event.h>
+#include <fedrun/collectives/shared_mapping.h>
 #include <fedrun/collectives/types.h>
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <unordered_map>
 
 namespace fedrun {
 
@@ -35,6 +37,8 @@ struct Places {
   Place input;
   Place output;
   Place window;  // through which both pass where they can be reached in no other way
+
+  bool operator==(const Places&) const = default;
 };
 
 // What a rank says about an operation when it arrives at it.
@@ -49,18 +53,22 @@ struct CallTerms {
   double prescale = 1;
   double postscale = 1;
   std::uint64_t digest = 0;  // of what else must agree: shape, the counts of all ranks, the members of a group
-  bool is_weighted = false;
-  bool is_inlined = false;  // the input is on the board itself
-  bool is_named = false;
-  bool is_group = false;    // the agreement about a group of operations; the input describes its members
-  bool has_joined = false;  // the rank answers without bringing anything
+  // Not 0: the rank's elements lie where they lay when it last said this number, so nobody has to look for them again.
+  std::uint32_t places_number = 0;
+  bool is_weighted : 1 = false;
+  bool is_inlined : 1 = false;  // the input is on the board itself
+  bool is_named : 1 = false;
+  bool is_group : 1 = false;    // the agreement about a group of operations; the input describes its members
+  bool has_joined : 1 = false;  // the rank answers without bringing anything
+
+  bool operator==(const CallTerms&) const = default;
 };
 
 // The elements of small inputs lie beside the terms, so that one look at the board is the whole operation.
 inline constexpr std::size_t inline_bytes = 4096;
 inline constexpr std::size_t name_bytes = 64;
-// A rank may be this many operations ahead of the slowest one.
-inline constexpr std::size_t operations_in_flight = 64;
+// Slots on the board itself, which positions use in turn: few, so that they stay in the cache.
+inline constexpr std::size_t ring_slots = 64;
 
 // Invertible for a known position, so that a call tells its key.
 inline std::uint64_t fingerprint_of(std::uint64_t key, std::uint64_t position) {
@@ -87,6 +95,24 @@ struct alignas(128) RankLine {
   std::atomic<std::uint64_t> joins;                // how often this rank has called join(), and of the last time:
   std::atomic<std::uint64_t> joined_at;            // the position that it had come to
   std::atomic<std::int64_t> joined_at_nanosecond;  // of the clock that hosts keep in step
+  std::atomic<std::uint64_t> wish;                 // the key of what it would put up, if there were room
+  std::atomic<std::uint64_t> wished_at;            // one more than the position that it is for; 0: it has no wish
+  std::atomic<std::uint64_t> lendings_read;        // how many it knows of
+};
+
+// A slot beyond those of the ring that a position has got. The leader of the host writes it down, and each neighbour
+// reads it once.
+struct Lending {
+  std::uint64_t position;
+  std::uint64_t slot;
+};
+inline constexpr std::size_t lendings_kept = 256;
+inline constexpr std::size_t most_annexes = 32;  // each is twice as large as the one before
+
+struct alignas(128) Lendings {
+  std::atomic<std::uint64_t> written;
+  std::array<Lending, lendings_kept> last;  // lending number n is at n % lendings_kept
+  std::array<SegmentHandle, most_annexes> annexes;
 };
 
 // A counter that belongs to one operation: the upper half says which, so that a slot can be used again without anyone
@@ -105,6 +131,10 @@ class OperationCounter {
       }
     }
   }
+  // For a rank that knows that no other changes it at the same time.
+  void set(std::uint64_t position, std::uint32_t value) {
+    value_.store((position + 1) << 32 | value, std::memory_order_release);  // publishes what was counted
+  }
   std::uint32_t count(std::uint64_t position) const {
     const std::uint64_t seen = value_.load(std::memory_order_acquire);  // pairs with add()
     return (seen & 0xFFFFFFFF00000000U) == (position + 1) << 32 ? static_cast<std::uint32_t>(seen) : 0;
@@ -114,29 +144,64 @@ class OperationCounter {
   std::atomic<std::uint64_t> value_;
 };
 
-// One position, used again after operations_in_flight others.
+// One position's; used again for another when every rank of the host has left it.
 struct alignas(128) Slot {
-  OperationCounter finished;  // parts of the operation that are done
+  OperationCounter finished;  // pieces that are done, or ranks that are through with their windows
 };
 
 // How far a rank has come with one operation.
 struct alignas(128) RankProgress {
   OperationCounter taken;     // chunks of this rank's portion that some rank has taken
+  OperationCounter done;      // and those of them that it has finished
   OperationCounter filled;    // windows that this rank has copied its elements into
   OperationCounter combined;  // windows of which this rank has combined its slice
+  // One more than the position that this rank needs no more; written where the slot is not of the ring.
+  std::atomic<std::uint64_t> left;
+};
+
+// Where this process sees the slots of positions that are not on the ring. Such positions come seldom, and those that
+// come after them must not pay for it: hence the limit.
+class SparePlaces {
+ public:
+  std::byte* find(std::uint64_t position) const {
+    if (position >= limit_) [[likely]]
+      return nullptr;
+    const auto found = bases_.find(position);
+    return found == bases_.end() ? nullptr : found->second;
+  }
+  // Positions come in ascending order.
+  void add(std::uint64_t position, std::byte* base) {
+    bases_[position] = base;
+    limit_ = position + 1;
+  }
+  void remove(std::uint64_t position) { bases_.erase(position); }
+
+ private:
+  std::unordered_map<std::uint64_t, std::byte*> bases_;
+  std::uint64_t limit_ = 0;
 };
 
 // Views of the board, whose size depends on the number of ranks. Zeroed memory is a valid start.
 class Board {
  public:
-  Board(std::byte* base, int ranks) : base_(base), ranks_(static_cast<std::size_t>(ranks)) {}
+  Board(std::byte* base, int ranks, const SparePlaces& spare)
+      : base_(base),
+        ranks_(static_cast<std::size_t>(ranks)),
+        ring_(base + offset_of_ring(ranks_)),
+        slot_bytes_(slot_bytes(ranks)),
+        spare_(&spare) {}
 
   static std::size_t bytes(int ranks) {
+    return offset_of_ring(static_cast<std::size_t>(ranks)) + ring_slots * slot_bytes(ranks);
+  }
+  static std::size_t slot_bytes(int ranks) {
     const auto count = static_cast<std::size_t>(ranks);
-    return count * sizeof(RankLine) + operations_in_flight * slot_bytes(count);
+    const std::size_t counts_bytes = 2 * count * count * sizeof(std::uint64_t);
+    return sizeof(Slot) + count * (sizeof(Call) + sizeof(RankProgress)) + (counts_bytes + 127) / 128 * 128;
   }
 
   RankLine& line(int rank) const { return reinterpret_cast<RankLine*>(base_)[static_cast<std::size_t>(rank)]; }
+  Lendings& lendings() const { return *reinterpret_cast<Lendings*>(base_ + ranks_ * sizeof(RankLine)); }
   Slot& slot(std::uint64_t position) const { return *reinterpret_cast<Slot*>(slot_base(position)); }
   Call& call(std::uint64_t position, int rank) const {
     return reinterpret_cast<Call*>(slot_base(position) + sizeof(Slot))[static_cast<std::size_t>(rank)];
@@ -156,16 +221,17 @@ class Board {
   }
 
  private:
-  static std::size_t slot_bytes(std::size_t ranks) {
-    const std::size_t counts_bytes = 2 * ranks * ranks * sizeof(std::uint64_t);
-    return sizeof(Slot) + ranks * (sizeof(Call) + sizeof(RankProgress)) + (counts_bytes + 127) / 128 * 128;
-  }
+  static std::size_t offset_of_ring(std::size_t ranks) { return ranks * sizeof(RankLine) + sizeof(Lendings); }
   std::byte* slot_base(std::uint64_t position) const {
-    return base_ + ranks_ * sizeof(RankLine) + position % operations_in_flight * slot_bytes(ranks_);
+    if (std::byte* spare = spare_->find(position)) return spare;
+    return ring_ + position % ring_slots * slot_bytes_;
   }
 
   std::byte* base_;
   std::size_t ranks_;
+  std::byte* ring_;
+  std::size_t slot_bytes_;
+  const SparePlaces* spare_;
 };
 
 }  // namespace fedrun

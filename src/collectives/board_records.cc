@@ -6,13 +6,13 @@
 namespace fedrun {
 namespace {
 
-enum class Kind : std::uint32_t { call, taken_back, join };
+enum class Kind : std::uint32_t { call, taken_back, join, wish };
 
 struct Head {
   Kind kind = Kind::call;
   std::int32_t rank = 0;
-  std::uint64_t number = 0;  // a position, or how often the rank has joined
-  std::uint64_t fingerprint = 0;
+  std::uint64_t number = 0;       // a position, or how often the rank has joined
+  std::uint64_t fingerprint = 0;  // of a wish: the key
   CallTerms terms{};
   std::uint64_t joined_at = 0;
   std::int64_t joined_at_nanosecond = 0;
@@ -78,11 +78,25 @@ Record record_of_join(const RankLine& line, int rank) {
   return record_with(head);
 }
 
+Record record_of_wish(const RankLine& line, int rank) {
+  return record_with({.kind = Kind::wish,
+                      .rank = rank,
+                      .number = line.wished_at.load(std::memory_order_relaxed),
+                      .fingerprint = line.wish.load(std::memory_order_relaxed)});
+}
+
 int rank_of(const Record& record) { return head_of(record).rank; }
 
-std::uint64_t position_of(const Record& record) {
+std::optional<std::uint64_t> position_of(const Record& record) {
   const Head head = head_of(record);
-  return head.kind == Kind::call ? head.number : 0;
+  if (head.kind != Kind::call) return {};
+  return head.number;
+}
+
+std::optional<std::uint64_t> key_of_call(const Record& record, std::uint64_t position) {
+  const Head head = head_of(record);
+  if (head.kind != Kind::call || head.number != position) return {};
+  return fingerprint_of(head.fingerprint, position);
 }
 
 void put_up(const Record& record, const Board& board, int ranks) {
@@ -94,6 +108,11 @@ void put_up(const Record& record, const Board& board, int ranks) {
     line.joins.store(head.number, std::memory_order_release);  // publishes both
     return;
   }
+  if (head.kind == Kind::wish) {
+    line.wish.store(head.fingerprint, std::memory_order_relaxed);
+    line.wished_at.store(head.number, std::memory_order_release);  // publishes the key
+    return;
+  }
   const std::uint64_t placed = line.placed.load(std::memory_order_relaxed);
   if (head.kind == Kind::taken_back) {
     for (std::uint64_t position = head.number; position < placed; ++position) {
@@ -102,6 +121,7 @@ void put_up(const Record& record, const Board& board, int ranks) {
     line.placed.store(std::min(placed, head.number), std::memory_order_release);
     return;
   }
+  line.wished_at.store(0, std::memory_order_relaxed);  // its rank took the wish back before it wrote this
   Call& call = board.call(head.number, head.rank);
   call.terms = head.terms;
   const std::byte* next = record.data() + sizeof head;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,13 +15,18 @@ using Record = std::vector<std::byte>;
 
 std::size_t longest_record_bytes(int ranks);
 
-// A call that the rank has just written, guesses that it has taken back from that position on, or that it has joined.
+// A call that the rank has just written, guesses that it has taken back from that position on, that it has joined, or
+// what it would put up if there were room.
 Record record_of_call(const Board& board, int ranks, std::uint64_t position, int rank);
 Record record_of_taken_back(std::uint64_t position, int rank);
 Record record_of_join(const RankLine& line, int rank);
+Record record_of_wish(const RankLine& line, int rank);
 
 int rank_of(const Record& record);
-std::uint64_t position_of(const Record& record);  // that must be free before the record is put up; 0: any time
+// Of a call: the position that must have a slot before it is put up.
+std::optional<std::uint64_t> position_of(const Record& record);
+// Of a call at that position.
+std::optional<std::uint64_t> key_of_call(const Record& record, std::uint64_t position);
 void put_up(const Record& record, const Board& board, int ranks);
 
 }  // namespace fedrun

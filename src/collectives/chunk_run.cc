@@ -11,7 +11,10 @@ namespace {
 // cheap.
 constexpr std::uint64_t smallest_chunk_bytes = 4 << 10;
 constexpr std::uint64_t largest_chunk_bytes = 256 << 10;
-constexpr std::uint64_t chunks_per_rank = 2;  // so that a rank that comes late finds the rest done by others
+// Portions of more bytes have several chunks, so that a rank that comes late finds the rest done by others. Taking
+// chunks one by one would cost short operations more than that.
+constexpr std::uint64_t largest_portion_in_one_chunk = 128 << 10;
+constexpr std::uint64_t fewest_chunks = 2;
 
 std::uint64_t divide_up(std::uint64_t amount, std::uint64_t by) { return (amount + by - 1) / by; }
 
@@ -28,27 +31,47 @@ void ChunkRun::restart(std::uint64_t position) {
   cut();
 }
 
+bool ChunkRun::repeat(std::uint64_t position) {
+  if (freed_ != surroundings_.segments.freed()) return false;
+  for (std::size_t rank = 0; rank < terms_.size(); ++rank) {
+    const CallTerms& terms = surroundings_.board.call(position, static_cast<int>(rank)).terms;
+    if (terms.places_number == 0 || terms != terms_[rank]) return false;
+  }
+  position_ = position;
+  elements_.move_to(position);
+  return true;
+}
+
 void ChunkRun::cut() {
   list_streams(surroundings_.board, position_, surroundings_.group.size(), streams_);
   plan_reduction(surroundings_.board, position_, surroundings_.group.size(), plan_);
   std::uint64_t elements = 0;
   for (const Stream& stream : streams_) elements += stream.count;
-  const std::uint64_t shares = static_cast<std::uint64_t>(surroundings_.group.size()) * chunks_per_rank;
-  const std::uint64_t share_bytes = elements * elements_.element_bytes() / shares;
-  chunk_elements_ =
-      std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes) / 64 * 64 / elements_.element_bytes();
-  chunks_ = 0;
-  for (const Stream& stream : streams_) {
-    chunks_ += static_cast<std::uint32_t>(divide_up(stream.count, chunk_elements_));  // none spans two streams
+  const auto ranks = static_cast<std::uint64_t>(surroundings_.group.size());
+  std::uint64_t share_bytes = divide_up(elements * elements_.element_bytes(), ranks);
+  if (share_bytes > largest_portion_in_one_chunk) share_bytes /= fewest_chunks;
+  chunk_elements_ = divide_up(std::clamp(share_bytes, smallest_chunk_bytes, largest_chunk_bytes), 64) * 64 /
+                    elements_.element_bytes();
+  std::uint64_t chunks = 0;
+  for (const Stream& stream : streams_) chunks += divide_up(stream.count, chunk_elements_);  // none spans two streams
+  portions_.clear();
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    const std::uint64_t first = chunks * rank / ranks;
+    portions_.push_back(
+        {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(chunks * (rank + 1) / ranks - first)});
+  }
+  freed_ = surroundings_.segments.freed();
+  terms_.clear();
+  for (int rank = 0; rank < surroundings_.group.size(); ++rank) {
+    terms_.push_back(surroundings_.board.call(position_, rank).terms);
   }
 }
 
 ChunkRun::Range ChunkRun::range_of(std::uint32_t chunk) const {
   std::uint64_t first = chunk * chunk_elements_;
   for (const Stream& stream : streams_) {
-    const std::uint64_t covered = divide_up(stream.count, chunk_elements_) * chunk_elements_;
-    if (first < covered) return {&stream, first, std::min(chunk_elements_, stream.count - first)};
-    first -= covered;
+    if (first < stream.count) return {&stream, first, std::min(chunk_elements_, stream.count - first)};
+    first -= divide_up(stream.count, chunk_elements_) * chunk_elements_;
   }
   return {};
 }
@@ -88,26 +111,56 @@ void ChunkRun::run(std::uint32_t chunk) {
 // Each rank has a portion of the chunks, which it takes first: its part of the buffers stays in its cache from one
 // operation to the next, and ranks that come together do not get into each other's way. Then it helps the others.
 Run::Progress ChunkRun::advance() {
-  const auto ranks = static_cast<std::uint32_t>(surroundings_.group.size());
-  const OperationCounter& finished = surroundings_.board.slot(position_).finished;
+  const int ranks = surroundings_.group.size();
   bool changed = false;
-  for (std::uint32_t i = 0; i < ranks && finished.count(position_) < chunks_; ++i) {
-    const std::uint32_t owner = (static_cast<std::uint32_t>(surroundings_.group.rank) + i) % ranks;
-    changed |= run_portion(owner, chunks_ * owner / ranks, chunks_ * (owner + 1) / ranks);
+  bool is_finished = true;
+  for (int i = 0; i < ranks; ++i) {
+    const int owner =
+        surroundings_.group.rank + i < ranks ? surroundings_.group.rank + i : surroundings_.group.rank + i - ranks;
+    changed |= run_portion(owner);
+    is_finished = is_done(owner) && is_finished;
   }
-  return progress(finished.count(position_) >= chunks_, changed);
+  return progress(is_finished, changed);
 }
 
-bool ChunkRun::run_portion(std::uint32_t owner, std::uint32_t first, std::uint32_t end) {
-  OperationCounter& taken = surroundings_.board.progress(position_, static_cast<int>(owner)).taken;
-  if (taken.count(position_) >= end - first) return false;
+bool ChunkRun::is_done(int owner) const {
+  return surroundings_.board.progress(position_, owner).done.count(position_) == portion_of(owner).chunks;
+}
+
+bool ChunkRun::run_portion(int owner) {
+  const auto [first, chunks] = portion_of(owner);
+  RankProgress& shared = surroundings_.board.progress(position_, owner);
   std::uint32_t done = 0;
-  for (std::uint32_t chunk; (chunk = first + taken.add(position_, 1) - 1) < end; ++done) run(chunk);
-  if (done == 0) return false;
-  // One addition for all of them, because the ranks take turns at this counter.
-  const std::uint32_t all_done = surroundings_.board.slot(position_).finished.add(position_, done);
-  if (all_done == chunks_) surroundings_.peers.event().notify();
-  return true;
+  while (shared.taken.count(position_) < chunks) {
+    const std::uint32_t taken = shared.taken.add(position_, 1);
+    if (taken > chunks) break;
+    run(first + taken - 1);
+    ++done;
+  }
+  if (done != 0) shared.done.add(position_, done);  // once for all of them, because others look at it
+  return done != 0;
+}
+
+void ChunkRun::reserve(const Surroundings& surroundings, std::uint64_t position) {
+  constexpr std::uint32_t more_than_there_are = 1U << 31;
+  surroundings.board.progress(position, surroundings.group.rank).taken.set(position, more_than_there_are);
+}
+
+void ChunkRun::give_back(const Surroundings& surroundings, std::uint64_t position) {
+  surroundings.board.progress(position, surroundings.group.rank).taken.set(position, 0);
+}
+
+void ChunkRun::run_reserved() {
+  const auto [first, chunks] = portion_of(surroundings_.group.rank);
+  RankProgress& shared = surroundings_.board.progress(position_, surroundings_.group.rank);
+  if (chunks == 0) return;
+  shared.taken.set(position_, 1);  // the others may help with the rest
+  run(first);
+  if (chunks == 1) {
+    shared.done.set(position_, 1);
+  } else {
+    shared.done.add(position_, 1);
+  }
 }
 
 void run_inlined(const Surroundings& surroundings, std::uint64_t position, void* output, ReducePlan& plan,

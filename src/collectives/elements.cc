@@ -28,8 +28,8 @@ void Elements::look_at(std::uint64_t position) {
     const int world_rank = group.world_rank(rank);
     std::byte* input = segments.resolve(places.input, world_rank);
     const bool is_in_place = places.input == places.output;
-    visible_[static_cast<std::size_t>(rank)] = {input,
-                                                is_in_place ? input : segments.resolve(places.output, world_rank)};
+    std::byte* output = is_in_place ? input : segments.resolve(places.output, world_rank);
+    visible_[static_cast<std::size_t>(rank)] = {input, output, places.output.how != Place::How::nowhere};
   }
 }
 
@@ -50,8 +50,6 @@ const std::byte* Elements::input(int rank, std::uint64_t first, std::uint64_t co
   read_input(rank, first, count, copy);
   return copy;
 }
-
-bool Elements::takes_output(int rank) const { return call(rank).places.output.how != Place::How::nowhere; }
 
 std::byte* Elements::output(int rank, std::uint64_t first) const {
   std::byte* visible = visible_[static_cast<std::size_t>(rank)].output;

@@ -26,6 +26,8 @@ class Elements {
   }
   // Another operation, with the memory of this object.
   void look_at(std::uint64_t position);
+  // An operation about the same elements.
+  void move_to(std::uint64_t position) { position_ = position; }
 
   std::size_t element_bytes() const { return element_bytes_; }
   DataType type() const { return type_; }
@@ -37,7 +39,7 @@ class Elements {
   const std::byte* input(int rank, std::uint64_t first, std::uint64_t count);
 
   // Does that rank of this host take a result?
-  bool takes_output(int rank) const;
+  bool takes_output(int rank) const { return visible_[static_cast<std::size_t>(rank)].takes_output; }
   // Where elements from `first` on go; nullptr where only write_output() reaches.
   std::byte* output(int rank, std::uint64_t first) const;
   void write_output(int rank, std::uint64_t first, const void* data, std::uint64_t count);
@@ -53,6 +55,7 @@ class Elements {
   struct Visible {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
+    bool takes_output = false;
   };
   std::vector<Visible> visible_;
 };

@@ -15,7 +15,8 @@ Engine::Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std
       group_(std::move(group)),
       board_mapping_(std::move(board)),
       links_(std::move(links)),
-      surroundings_{group_, host_->peers, host_->segments, Board(board_mapping_.data(), group_.size())},
+      spare_slots_(board_mapping_.data(), group_),
+      surroundings_{group_, host_->peers, host_->segments, spare_slots_.board()},
       rank_(group_.rank),
       ranks_(group_.size()) {
   host_->scheduler.add(*this);
@@ -27,11 +28,16 @@ std::shared_ptr<Flight> Engine::submit(Operation operation, Backend::Then then) 
   check_name_is_free(operation.name);
   auto flight = std::make_shared<Flight>(std::move(operation));
   flight->then = std::move(then);
+  return enter(std::move(flight));
+}
+
+std::shared_ptr<Flight> Engine::enter(FlightPointer flight) {
   if (flight->operation.kind == Collective::join) begin_join();
   flight->key = key_of(flight->operation);
   if (!flight->operation.name.empty()) names_.insert(flight->operation.name);
-  queued_.push_back(flight);
-  if (place()) host_->peers.event().notify();
+  const bool was_waited_for = fill_hole(flight);
+  if (!was_waited_for) queued_.push_back(flight);
+  if (place() || was_waited_for) host_->peers.event().notify();
   return flight;
 }
 
@@ -41,11 +47,15 @@ void Engine::wait(Flight& flight) {
 }
 
 void Engine::run(Operation operation) {
+  std::optional<Places> places;
   if (queued_.empty() && placed_.empty() && holes_.empty() && !links_ && operation.name.empty() &&
-      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation)) {
+      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation, places)) {
     return;
   }
-  wait(*submit(std::move(operation)));
+  check_name_is_free(operation.name);
+  auto flight = std::make_shared<Flight>(std::move(operation));
+  flight->places = places;
+  wait(*enter(std::move(flight)));
 }
 
 bool Engine::progress() {
@@ -58,12 +68,23 @@ bool Engine::progress() {
     const FlightPointer flight = placed_[i];
     if (!flight->finished && flight->position < settled_) changed |= advance(*flight);
   }
-  if (std::erase_if(placed_, [](const FlightPointer& flight) { return flight->finished; }) != 0) {
+  const auto leave_if_finished = [&](const FlightPointer& flight) {
+    if (flight->finished) spare_slots_.leave(flight->position);
+    return flight->finished;
+  };
+  if (std::erase_if(placed_, leave_if_finished) != 0) {
     leave_finished_positions();
     changed |= place();
   }
   if (changed) host_->peers.event().notify();
   return changed;
+}
+
+bool Engine::make_more_room() {
+  if (!lacks_room_) return false;
+  lacks_room_ = false;
+  uses_spare_slots_ = true;
+  return progress();
 }
 
 bool Engine::needs_windows(std::uint64_t position) const {
@@ -138,7 +159,7 @@ void Engine::finish(Flight& flight) {
 void Engine::leave_finished_positions() {
   std::uint64_t left = settled_;
   for (const FlightPointer& flight : placed_) left = std::min(left, flight->position);
-  for (const std::uint64_t hole : holes_) left = std::min(left, hole);
+  for (const Hole& hole : holes_) left = std::min(left, hole.position);
   line(rank_).left.store(left, std::memory_order_release);  // after our last look at the slots below
 }
 

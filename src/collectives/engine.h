@@ -9,6 +9,7 @@
 #include <fedrun/collectives/links.h>
 #include <fedrun/collectives/message_blocks.h>
 #include <fedrun/collectives/shared_mapping.h>
+#include <fedrun/collectives/spare_slots.h>
 #include <fedrun/collectives/streams.h>
 
 #include <chrono>
@@ -32,6 +33,9 @@ struct Host;
 // A rank has arrived at a position when its call has the fingerprint of rank 0's. When all have, they compare the calls
 // and carry the operation out, in whatever order the operations become ready.
 //
+// Positions use the slots of the board's ring in turn. Where the next slot is still in use and nothing has moved for a
+// while, the leader of the host lends the position another one (spare_slots.h). Guesses are made on the ring only.
+//
 // On several hosts every host has a board. Ranks send their calls to the leaders of the other hosts, who put them up.
 //
 // One thread at a time.
@@ -52,6 +56,8 @@ class Engine {
 
   // Does what can be done without waiting; true if that changed anything.
   bool progress();
+  // For whoever would sleep now: uses spare slots if that is what it takes to go on; true if that changed anything.
+  bool make_more_room();
   // The leader of a host must look for messages even while it waits for something else: its neighbours rely on it.
   bool waits_for_other_hosts() const { return links_ != nullptr; }
 
@@ -71,31 +77,34 @@ class Engine {
     return fingerprint_at(position, rank) == fingerprint_at(position, 0);
   }
 
+  FlightPointer enter(FlightPointer flight);
+
   // engine_order.cc
   void check_name_is_free(const std::string& name) const;
   std::uint64_t key_of(const Operation& operation);
   std::uint64_t key_at(std::uint64_t position, int rank) const;
   bool is_free(std::uint64_t position);
+  bool has_room(std::uint64_t position);
   bool place();
   bool place_as_rank_0();
   bool follow_rank_0();
-  bool fill(std::uint64_t position);
+  bool fill(std::uint64_t position, std::uint64_t key);
+  bool fill_hole(const FlightPointer& flight);
   bool guess();
+  void wish_for(std::uint64_t key);
   void take_back_guesses();
   FlightPointer take_front();
   void advance_next(std::uint64_t next);
   void put(FlightPointer flight, std::uint64_t position);
   void publish_call(const Operation& operation, const CallTerms& terms, std::uint64_t key, std::uint64_t position);
-  Place place_input(Flight& flight) const;
-  Place place_output(Flight& flight) const;
-  bool passes_through_windows(const Operation& operation) const;
-  Places places_of(Flight& flight) const;
+  Places find_places(const Operation& operation) const;
+  bool passes_through_windows(const Operation& operation, const Places& places) const;
+  Places make_reachable(Flight& flight) const;
 
   // engine_short_way.cc
-  bool run_at_once(const Operation& operation);
+  bool run_at_once(const Operation& operation, std::optional<Places>& places);
   void run_from_here(const Operation& operation, std::uint64_t key, std::uint64_t position);
   bool wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerprint) const;
-  bool place_if_seen(const Operation& operation, std::uint64_t position) const;
   bool run_chunks_briefly(std::uint64_t position);
 
   bool advance(Flight& flight);
@@ -112,12 +121,14 @@ class Engine {
   int first_not_joined() const;
   int last_to_join() const;
   bool answer_for_rank_0();
+  std::optional<std::uint64_t> key_wanted_by(int rank) const;
   void put_answer(std::uint64_t position, std::uint64_t key);
   void end_join(Flight& flight);
 
   // engine_relay.cc
   void send_record(const std::vector<std::byte>& record);
   bool take_records();
+  bool may_put_up(const std::vector<std::byte>& record);
 
   // engine_stall.cc
   std::string describe_last(int rank) const;
@@ -127,6 +138,7 @@ class Engine {
   Group group_;
   SharedMapping board_mapping_;
   std::unique_ptr<Links> links_;  // none: the group is on one host
+  SpareSlots spare_slots_;
   Surroundings surroundings_;
   int rank_;
   int ranks_;
@@ -138,18 +150,27 @@ class Engine {
   std::uint64_t unnamed_ = 0;              // how many operations without a name were submitted
   std::uint64_t settled_ = 0;              // positions below this are as rank 0 has them
   std::uint64_t next_ = 0;                 // positions from settled_ up to here are guesses
-  std::vector<std::uint64_t> holes_;       // positions below settled_ that wait for this rank to submit their operation
-  std::uint64_t free_below_ = operations_in_flight;  // positions below this may be written
+  struct Hole {
+    std::uint64_t position;
+    std::uint64_t key;
+  };
+  std::vector<Hole> holes_;  // below settled_: rank 0 has put something there, this rank has yet to submit it
+  std::uint64_t free_below_ = ring_slots;  // positions below this may be written on the ring
+  bool lacks_room_ = false;                // the next position must wait for a slot of the ring
+  bool uses_spare_slots_ = false;          // until there is room on the ring again
+  bool has_wish_ = false;
   std::uint64_t joins_ = 0;
   std::uint64_t joins_finished_ = 0;
 
-  std::map<int, std::deque<std::vector<std::byte>>> held_;  // records by rank whose position is not free yet
+  std::map<int, std::deque<std::vector<std::byte>>> held_;  // records by rank whose position has no slot yet
   std::vector<std::byte> record_;
 
   // Used again for each operation that is run at once.
   ReducePlan plan_;
   std::vector<const void*> inputs_;
   std::optional<ChunkRun> chunks_;
+  Places last_places_{};             // that this rank said, and
+  std::uint32_t places_number_ = 0;  // the number that it gave to them
 };
 
 }  // namespace fedrun

@@ -43,18 +43,31 @@ int Engine::last_to_join() const {
 // While rank 0 has nothing to submit, the lowest rank that has not joined sets the order.
 bool Engine::answer_for_rank_0() {
   const int speaker = first_not_joined();
+  if (speaker == ranks_) return false;
   bool changed = false;
-  while (speaker < ranks_ && line(speaker).placed.load(std::memory_order_acquire) > next_ && is_free(next_)) {
-    const std::uint64_t key = key_at(next_, speaker);
+  while (const std::optional<std::uint64_t> key = key_wanted_by(speaker)) {
     // A guess that its rank will take back as soon as it sees that rank 0 has this operation elsewhere.
     const bool is_outdated =
-        std::ranges::any_of(placed_, [&](const FlightPointer& flight) { return flight->key == key; });
-    if (is_outdated) break;
-    put_answer(next_, key);
+        std::ranges::any_of(placed_, [&](const FlightPointer& flight) { return flight->key == *key; });
+    if (is_outdated || !has_room(next_)) break;
+    put_answer(next_, *key);
     advance_next(next_ + 1);
     changed = true;
   }
   return changed;
+}
+
+// For the next position: its guess, which may still lie among the records for want of room, or its wish.
+std::optional<std::uint64_t> Engine::key_wanted_by(int rank) const {
+  const RankLine& theirs = line(rank);
+  if (theirs.placed.load(std::memory_order_acquire) > next_) return key_at(next_, rank);
+  if (const auto held = held_.find(rank); held != held_.end()) {
+    for (const Record& record : held->second) {
+      if (const auto key = key_of_call(record, next_)) return key;
+    }
+  }
+  if (theirs.wished_at.load(std::memory_order_acquire) != next_ + 1) return {};  // pairs with wish_for()
+  return theirs.wish.load(std::memory_order_relaxed);
 }
 
 void Engine::put_answer(std::uint64_t position, std::uint64_t key) {

@@ -16,14 +16,22 @@ bool Engine::take_records() {
   while (links_->take(record_)) held_[rank_of(record_)].push_back(record_);
   bool changed = false;
   for (auto& [rank, records] : held_) {
-    // A rank of another host knows only that it has itself left what used the slot before.
-    while (!records.empty() && is_free(position_of(records.front()))) {
+    while (!records.empty() && may_put_up(records.front())) {
       put_up(records.front(), surroundings_.board, ranks_);
       records.pop_front();
       changed = true;
     }
   }
   return changed;
+}
+
+// A rank of another host knows only that there was a slot on its own board. Rank 0 comes first in the order of held_,
+// so that others find the position announced.
+bool Engine::may_put_up(const std::vector<std::byte>& record) {
+  const std::optional<std::uint64_t> position = position_of(record);
+  if (!position) return true;
+  if (rank_of(record) == 0) return has_room(*position);
+  return *position < line(0).placed.load(std::memory_order_relaxed) || is_free(*position);
 }
 
 }  // namespace fedrun

@@ -14,11 +14,23 @@ void fetch_for_writing(const void* line) { __builtin_prefetch(line, 1); }
 
 }  // namespace
 
-// For elements that the others see. False: take the long way.
-bool Engine::run_at_once(const Operation& operation) {
+// For elements that the others see. False: take the long way, with the places if they were looked up.
+bool Engine::run_at_once(const Operation& operation, std::optional<Places>& places) {
   const std::uint64_t position = next_;
-  const CallTerms terms = terms_of(operation);
-  if (!is_free(position) || !(terms.is_inlined || place_if_seen(operation, position))) return false;
+  CallTerms terms = terms_of(operation);
+  if (!is_free(position)) return false;
+  if (!terms.is_inlined) {
+    if (operation.kind != Collective::allreduce) return false;
+    places = find_places(operation);
+    if (places->input.how != Place::How::allocated || places->output.how != Place::How::allocated) return false;
+    call(position, rank_).places = *places;
+    if (places_number_ == 0 || *places != last_places_) {
+      last_places_ = *places;
+      ++places_number_;
+    }
+    terms.places_number = places_number_;
+    ChunkRun::reserve(surroundings_, position);
+  }
   const bool is_recorded = host_->timeline->is_on();
   const auto submitted = is_recorded ? Timeline::Clock::now() : Timeline::Clock::time_point();
   const std::uint64_t key = key_of(operation);
@@ -28,7 +40,9 @@ bool Engine::run_at_once(const Operation& operation) {
   // What this rank writes next is in the others' caches from when the slot was last used: fetch it while it waits.
   fetch_for_writing(&surroundings_.board.progress(position, rank_));
   fetch_for_writing(&call(next_, rank_));
+  fetch_for_writing(&call(next_, rank_).places);
   if (!wait_briefly_for_all(position, fingerprint_of(key, position))) {
+    if (!terms.is_inlined) ChunkRun::give_back(surroundings_, position);
     run_from_here(operation, key, position);
     return true;
   }
@@ -69,22 +83,12 @@ bool Engine::wait_briefly_for_all(std::uint64_t position, std::uint64_t fingerpr
   return false;
 }
 
-bool Engine::place_if_seen(const Operation& operation, std::uint64_t position) const {
-  if (operation.kind != Collective::allreduce) return false;
-  const Place input = host_->segments.place(operation.input.data, operation.input.bytes(), group_);
-  const Place output = host_->segments.place(operation.output.data, operation.output.bytes(), group_);
-  if (input.how != Place::How::allocated || output.how != Place::How::allocated) return false;
-  call(position, rank_).places = {input, output, {}};
-  return true;
-}
-
 bool Engine::run_chunks_briefly(std::uint64_t position) {
-  if (needs_windows(position)) return false;
-  if (chunks_) {
-    chunks_->restart(position);
-  } else {
-    chunks_.emplace(surroundings_, position);
+  if (!chunks_ || !chunks_->repeat(position)) {
+    if (needs_windows(position)) return false;
+    chunks_ ? chunks_->restart(position) : static_cast<void>(chunks_.emplace(surroundings_, position));
   }
+  chunks_->run_reserved();
   for (int look = 0; look < most_looks; ++look) {
     if (chunks_->advance() == Run::Progress::finished) return true;
     host_->scheduler.pause(look);

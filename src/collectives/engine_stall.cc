@@ -35,10 +35,10 @@ std::string Engine::describe_stall(const Flight& flight, std::chrono::seconds wa
     text += "rank 0 has not called it";
   } else if (has_position) {
     text += describe_missing(flight.position);
-  } else if (const std::uint64_t oldest = line(rank_).left.load(std::memory_order_relaxed);
-             next_ >= oldest + operations_in_flight) {
-    text += fmt::format("it waits for operation {}, because at most {} may be under way; that one is {}, {}", oldest,
-                        operations_in_flight, describe_call(call(oldest, 0)), describe_missing(oldest));
+  } else if (rank_ == 0 && flight.operation.kind != Collective::join) {
+    const std::uint64_t oldest = line(rank_).left.load(std::memory_order_relaxed);
+    text += fmt::format("those before it come first, from operation {} on; that one is {}, {}", oldest,
+                        describe_call(call(oldest, 0)), describe_missing(oldest));
   } else {
     text += flight.operation.kind == Collective::join ? "not every rank has joined" : "rank 0 has not called it";
   }

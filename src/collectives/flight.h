@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 
 namespace fedrun {
 
@@ -22,6 +23,7 @@ struct Flight {
   std::uint64_t key;       // what the ranks match it by
   std::uint64_t position;  // in the order of the group, once it has one
   Backend::Then then{};
+  std::optional<Places> places{};     // where this rank's elements lie, once that has been looked up
   bool is_answer = false;             // of a rank that has joined: it brings nothing and takes nothing
   std::unique_ptr<Run> run{};         // once every rank has arrived
   Segments::BlockLoan input_block{};  // where memory is staged

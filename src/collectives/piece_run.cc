@@ -77,8 +77,13 @@ int PieceRun::worker(const Piece& piece, int host) const {
   return ranks[piece.number % ranks.size()];
 }
 
+// Pieces of one operation whose numbers are further apart than this arrive in the order in which they were sent.
+constexpr std::uint64_t pieces_told_apart = 1 << 12;
+static_assert(positions_told_apart * pieces_told_apart * 2 <= 1 << 30);
+
 int PieceRun::tag(const Piece& piece, int phase) const {
-  return static_cast<int>((position_ % operations_in_flight) << 24 | (piece.number & 0x7FFFFF) << 1 |
+  return static_cast<int>((position_ % positions_told_apart * pieces_told_apart + piece.number % pieces_told_apart)
+                              << 1 |
                           static_cast<std::uint64_t>(phase));
 }
 

@@ -14,6 +14,9 @@
 
 namespace fedrun {
 
+// Messages of operations that are further apart than this cannot be told apart.
+inline constexpr std::uint64_t positions_told_apart = 1 << 17;
+
 // A piece is a part of one stream. On each host one rank, its worker, sees to it; workers of the same piece on
 // different hosts talk to each other. So hosts may have different numbers of ranks.
 //

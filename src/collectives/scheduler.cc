@@ -19,6 +19,7 @@ constexpr std::chrono::microseconds spin_time_for_messages = 5ms;
 // How long to sleep before looking whether the others still live.
 constexpr auto longest_sleep = 200ms;
 constexpr auto sleep_between_looks_at_links = 1ms;
+constexpr unsigned polls_between_looks_for_room = 1 << 9;
 constexpr unsigned polls_between_looks_for_trouble = 1 << 14;
 // An answer from another core takes fewer looks than this.
 constexpr int looks_before_yield = 200;
@@ -33,6 +34,12 @@ bool Scheduler::progress() {
 
 bool Scheduler::waits_for_other_hosts() const {
   return std::ranges::any_of(engines_, [](const Engine* engine) { return engine->waits_for_other_hosts(); });
+}
+
+bool Scheduler::make_more_room() {
+  bool changed = false;
+  for (Engine* engine : engines_) changed |= engine->make_more_room();
+  return changed;
 }
 
 void Scheduler::pause(int looks) const {
@@ -60,6 +67,7 @@ bool Scheduler::spin(const Flight& flight) {
 void Scheduler::wait(const Engine& engine, const Flight& flight) {
   auto look_again = Clock::now() + longest_sleep;
   while (!flight.finished && !spin(flight)) {
+    if (make_more_room()) continue;
     const std::chrono::milliseconds limit = waits_for_other_hosts() ? sleep_between_looks_at_links : longest_sleep;
     peers_.event().sleep_until([&] { return progress() || flight.finished; }, limit);
     if (flight.finished || Clock::now() < look_again) continue;
@@ -71,7 +79,9 @@ void Scheduler::wait(const Engine& engine, const Flight& flight) {
 
 void Scheduler::poll(const Engine& engine, const Flight& flight) {
   progress();
-  if (!flight.finished && ++polls_ % polls_between_looks_for_trouble == 0) look_for_trouble(engine, flight);
+  if (flight.finished) return;
+  if (++polls_ % polls_between_looks_for_room == 0) make_more_room();
+  if (polls_ % polls_between_looks_for_trouble == 0) look_for_trouble(engine, flight);
 }
 
 void Scheduler::look_for_trouble(const Engine& engine, const Flight& flight) {

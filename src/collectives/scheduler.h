@@ -44,6 +44,7 @@ class Scheduler {
   using Clock = std::chrono::steady_clock;
 
   bool spin(const Flight& flight);
+  bool make_more_room();
   bool waits_for_other_hosts() const;
   void look_for_trouble(const Engine& engine, const Flight& flight);
 

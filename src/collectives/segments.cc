@@ -33,7 +33,7 @@ Memory Segments::allocate(std::size_t bytes, const Group& group, const Gather& g
   // The same on every rank; 56 bits, because it travels in a Place.
   const std::uint64_t number = hash_of(group.id, allocations_of_group_[group.id]++) >> 8;
   std::byte* data = mine.data();
-  Allocation& allocation = (*allocations_)[number];
+  Allocation& allocation = allocations_->by_number[number];
   allocation.group = group.id;
   allocation.own = data;
   allocation.bytes = mine.bytes();
@@ -46,12 +46,15 @@ Memory Segments::allocate(std::size_t bytes, const Group& group, const Gather& g
   }
   mapping_of(group.rank) = std::move(mine);
   gather_values(gather, group.size(), std::uint8_t{0});  // everyone has mapped: the descriptors may close
-  return Memory(data, bytes, [allocations = allocations_, number] { allocations->erase(number); });
+  return Memory(data, bytes, [allocations = allocations_, number] {
+    allocations->by_number.erase(number);
+    ++allocations->freed;
+  });
 }
 
 Place Segments::place(const void* data, std::size_t bytes, const Group& group) const {
   const auto* first = static_cast<const std::byte*>(data);
-  for (const auto& [number, allocation] : *allocations_) {
+  for (const auto& [number, allocation] : allocations_->by_number) {
     const bool is_inside = first >= allocation.own && first + bytes <= allocation.own + allocation.bytes;
     if (!is_inside || !group.descends_from(allocation.group)) continue;
     return {static_cast<std::uint64_t>(first - allocation.own), number, Place::How::allocated};
@@ -69,7 +72,8 @@ Place Segments::place_of(const Block& block) {
 std::byte* Segments::resolve(const Place& place, int world_rank) {
   switch (place.how) {
     case Place::How::allocated:
-      return allocations_->at(place.segment).mappings[static_cast<std::size_t>(world_rank)].data() + place.offset;
+      return allocations_->by_number.at(place.segment).mappings[static_cast<std::size_t>(world_rank)].data() +
+             place.offset;
     case Place::How::staged: {
       if (world_rank == peers_.rank()) return blocks_->lent.at(place.segment)->mapping.data();
       SharedMapping& mapping = blocks_of_others_[{world_rank, place.segment}];

@@ -31,6 +31,9 @@ class Segments {
   // Where this process sees what that rank of the world has put there; nullptr for another's ordinary memory.
   std::byte* resolve(const Place& place, int world_rank);
 
+  // How often memory was freed: what resolve() said before may be wrong after that.
+  std::uint64_t freed() const { return allocations_->freed; }
+
   // A block of this process that the others can map. It goes back to be used again when the last owner lets go.
   struct Block {
     SharedMapping mapping;
@@ -48,7 +51,10 @@ class Segments {
     std::size_t bytes = 0;
     std::vector<SharedMapping> mappings{};  // by rank of the world; empty for those of other hosts
   };
-  using Allocations = std::map<std::uint64_t, Allocation>;
+  struct Allocations {
+    std::map<std::uint64_t, Allocation> by_number;
+    std::uint64_t freed = 0;
+  };
   struct Blocks {
     std::vector<std::unique_ptr<Block>> free;
     std::map<std::uint64_t, Block*> lent;  // by number
