@@ -45,6 +45,9 @@ def main():
             "system": flags.system, "model": flags.model, "ranks": ranks, "compression": flags.compression,
             "samples_per_second": ranks * batch_size / step, "step_ms": 1e3 * step,
             "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}), flush=True)
+    if flags.system == "ddp":
+        torch.distributed.barrier()  # a rank that leaves while others still wait for it takes them down
+        torch.distributed.destroy_process_group()
 
 
 def wrap_with_ddp(model, compression):
