@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <map>
 
 #include "training_report.h"
@@ -15,6 +14,7 @@ namespace {
 struct Contest {
   std::unique_ptr<TrainingRun> run{};  // none: this rank only waits
   std::vector<StepTimes> steps{};
+  std::vector<double> mean_step_ms{};  // by round
 };
 
 Contest make_contest(System system, const std::string& model, const TrainingFlags& flags, Session& session) {
@@ -27,22 +27,18 @@ Contest make_contest(System system, const std::string& model, const TrainingFlag
 void take_turn(Contest& contest, const TrainingFlags& flags, Communicator& world) {
   world.barrier();
   if (!contest.run) return;
+  double total_ms = 0;
   for (int step = 0; step < flags.warmup + flags.steps; ++step) {
     const StepTimes times = contest.run->step();
     if (flags.announces_first_step && step == 0 && world.rank() == 0) {
       fmt::print("first step\n");
       std::fflush(stdout);
     }
-    if (step >= flags.warmup) contest.steps.push_back(times);
+    if (step < flags.warmup) continue;
+    contest.steps.push_back(times);
+    total_ms += times.total();
   }
-}
-
-double median_step(const std::vector<StepTimes>& steps) {
-  std::vector<double> totals;
-  for (const StepTimes& step : steps) totals.push_back(step.total());
-  const auto middle = totals.begin() + static_cast<std::ptrdiff_t>(totals.size() / 2);
-  std::nth_element(totals.begin(), middle, totals.end());
-  return *middle;
+  contest.mean_step_ms.push_back(total_ms / flags.steps);
 }
 
 double peak_memory_mb() {
@@ -57,7 +53,8 @@ TrainingResult summarise(const Contest& contest, Communicator& world) {
   double samples_per_second = 0;
   if (contest.run) {
     result.times = medians(contest.steps);
-    result.step_ms = median_step(contest.steps);
+    // Means of rounds, because slow steps cost time as well: who steps in line with others waits for those of all.
+    result.step_ms = median(contest.mean_step_ms);
     result.batch_size = contest.run->batch_size();
     samples_per_second = 1e3 * static_cast<double>(result.batch_size) / result.step_ms;
   }

@@ -22,7 +22,7 @@ cxxopts::Options describe_flags() {
     ("batch-size", "samples per rank and step; default 100 for convnet, 32 for mlp, 16 for others", cxxopts::value<std::string>())
     ("steps", "timed steps per system and round", text("10"))
     ("warmup", "untimed steps before each of them", text("2"))
-    ("rounds", "how often the systems take turns; medians of all steps are shown", text("3"))
+    ("rounds", "how often the systems take turns", text("3"))
     ("compression", "none, fp16 or bf16", text("none"))
     ("sharded", "each rank steps its part of the parameters")
     ("optimizer", "sgd (momentum 0.9), adam or adamw", text("sgd"))

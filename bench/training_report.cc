@@ -28,8 +28,10 @@ TrainingReport::TrainingReport(const TrainingFlags& flags, int ranks)
     json_.open(*flags.json_path);
     if (!json_) throw UsageError(fmt::format("--json: cannot write {}: does its directory exist?", *flags.json_path));
   }
-  fmt::print("# {} ranks, compression {}, {} step; medians in ms; efficiency: of as many ranks alone\n", ranks,
-             compression_, sharded_ ? "sharded" : "whole");
+  fmt::print(
+      "# {} ranks, compression {}, {} step; parts of a step: medians in ms; step: median of rounds; efficiency: of as "
+      "many ranks alone\n",
+      ranks, compression_, sharded_ ? "sharded" : "whole");
   fmt::print("# {:<16} {:<12} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>10}\n", "model", "system", "ranks",
              "batch", "forward", "backward", "exposed", "optimizer", "step", "samples/s", "efficiency");
 }

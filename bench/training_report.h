@@ -15,7 +15,7 @@ struct TrainingResult {
   int ranks = 0;  // that train
   std::int64_t batch_size = 0;
   StepTimes times{};
-  double step_ms = 0;  // the median of whole steps
+  double step_ms = 0;  // whole steps: the median over the rounds of their means
   double samples_per_second = 0;
   std::optional<double> efficiency{};  // of what as many ranks alone would reach
   double peak_memory_mb = 0;

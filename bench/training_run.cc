@@ -30,13 +30,13 @@ std::vector<std::int64_t> batch_shape(std::int64_t batch_size, const std::vector
   return shape;
 }
 
+}  // namespace
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-}  // namespace
 
 StepTimes medians(const std::vector<StepTimes>& steps) {
   const auto of = [&](double StepTimes::*part) {

@@ -40,7 +40,7 @@ def main():
         if step == 0 and rank == 0:
             print("first step", flush=True)
     if rank == 0:
-        step = statistics.median(seconds[flags.warmup:])
+        step = statistics.mean(seconds[flags.warmup:])
         print(json.dumps({
             "system": flags.system, "model": flags.model, "ranks": ranks, "compression": flags.compression,
             "samples_per_second": ranks * batch_size / step, "step_ms": 1e3 * step,
