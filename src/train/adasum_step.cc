@@ -18,10 +18,11 @@ AdasumStep::AdasumStep(Communicator& group, const std::vector<NamedParameter>& p
   }
 }
 
-torch::Tensor AdasumStep::run(const std::function<torch::Tensor()>& step) {
+void AdasumStep::remember() {
   for (const Change& change : changes_) change.start.copy_(change.parameter.detach());
-  torch::Tensor loss = step();
+}
 
+void AdasumStep::combine() {
   const torch::NoGradGuard no_grad;
   std::vector<std::unique_ptr<Work>> works;
   for (Change& change : changes_) {
@@ -35,7 +36,6 @@ torch::Tensor AdasumStep::run(const std::function<torch::Tensor()>& step) {
     works[i]->wait();
     changes_[i].parameter.copy_(changes_[i].start.add_(changes_[i].difference));
   }
-  return loss;
 }
 
 }  // namespace fedrun

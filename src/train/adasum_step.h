@@ -5,7 +5,6 @@
 #include <fedrun/train/gradient_reducer.h>
 #include <torch/torch.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +18,10 @@ class AdasumStep {
  public:
   AdasumStep(Communicator& group, const std::vector<NamedParameter>& parameters, std::optional<DataType> wire);
 
-  // Collective: calls `step`, which changes the parameters on this rank.
-  torch::Tensor run(const std::function<torch::Tensor()>& step);
+  // Before this rank changes the parameters,
+  void remember();
+  // and afterwards. Collective.
+  void combine();
 
  private:
   struct Change {

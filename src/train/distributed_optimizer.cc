@@ -142,45 +142,40 @@ double DistributedOptimizer::clip_gradient_norm(double max_norm, double norm_typ
 }
 
 torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
-  if (closure) return step_with_closure(closure);
-  if (adasum_) {
-    reducer_->finish_alone();
-    const Stopwatch stopwatch(communication_seconds_);
-    return adasum_->run([&] { return optimizer_->step(); });
-  }
-  if (!reduced_ || reducer_->window_open()) {
-    if (skips_synchronize_) {
-      throw UsageError(
-          "step() inside skip_synchronize(), but the gradients have not been reduced: call synchronize() first");
+  if (adasum_) adasum_->remember();
+  torch::Tensor loss;
+  if (closure) {
+    // Optimizers such as LBFGS run backward several times in one step; each of them is reduced.
+    loss = optimizer_->step([&] {
+      const torch::AutoGradMode with_gradients(true);
+      torch::Tensor closure_loss = closure();
+      finish_gradients();
+      return closure_loss;
+    });
+  } else {
+    if (!reduced_ || reducer_->window_open()) {
+      if (skips_synchronize_ && !adasum_) {
+        throw UsageError(
+            "step() inside skip_synchronize(), but the gradients have not been reduced: call synchronize() first");
+      }
+      finish_gradients();
     }
-    synchronize();
+    loss = optimizer_->step();
   }
   reduced_ = false;
-  torch::Tensor loss = optimizer_->step();
-  if (sharded_) {
-    const Stopwatch stopwatch(communication_seconds_);
-    sharded_->share();
-  }
+  const Stopwatch stopwatch(communication_seconds_);
+  if (adasum_) adasum_->combine();
+  if (sharded_) sharded_->share();
   return loss;
 }
 
-// Optimizers such as LBFGS run backward several times in one step; each of them is reduced.
-torch::Tensor DistributedOptimizer::step_with_closure(const torch::optim::Optimizer::LossClosure& closure) {
-  const auto reducing_closure = [&] {
-    const torch::AutoGradMode with_gradients(true);
-    torch::Tensor loss = closure();
-    if (adasum_) {
-      reducer_->finish_alone();
-    } else {
-      synchronize();
-    }
-    return loss;
-  };
-  torch::Tensor loss =
-      adasum_ ? adasum_->run([&] { return optimizer_->step(reducing_closure); }) : optimizer_->step(reducing_closure);
-  if (sharded_) sharded_->share();
-  reduced_ = false;
-  return loss;
+// What the optimizer steps with is complete when this returns.
+void DistributedOptimizer::finish_gradients() {
+  if (adasum_) {
+    reducer_->finish_alone();
+  } else {
+    synchronize();
+  }
 }
 
 }  // namespace fedrun

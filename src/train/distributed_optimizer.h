@@ -107,7 +107,7 @@ class DistributedOptimizer {
   double communication_seconds() const { return communication_seconds_ + reducer_->communication_seconds(); }
 
  private:
-  torch::Tensor step_with_closure(const torch::optim::Optimizer::LossClosure& closure);
+  void finish_gradients();
 
   Communicator& group_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
