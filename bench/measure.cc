@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "median.h"
 #include "reference.h"
 
 namespace fedrun::bench {
@@ -33,12 +34,6 @@ Measurement take_sample(Communicator& world, const Reference& reference, Contend
   const auto wrong = static_cast<std::int64_t>(reference.count_wrong(contender.buffers().output()));
   Reference::clear(contender.buffers());
   return {time_calls_us(world, contender, calls), wrong};
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 }  // namespace

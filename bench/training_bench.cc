@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "median.h"
 #include "training_report.h"
 
 namespace fedrun::bench {

@@ -2,8 +2,9 @@
 
 #include <fedrun/train/broadcast.h>
 
-#include <algorithm>
 #include <chrono>
+
+#include "median.h"
 
 namespace fedrun::bench {
 namespace {
@@ -31,12 +32,6 @@ std::vector<std::int64_t> batch_shape(std::int64_t batch_size, const std::vector
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 StepTimes medians(const std::vector<StepTimes>& steps) {
   const auto of = [&](double StepTimes::*part) {

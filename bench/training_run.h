@@ -23,8 +23,6 @@ struct StepTimes {
   double total() const { return forward + backward + communication + optimizer; }
 };
 
-double median(std::vector<double> values);
-
 // The median of each part.
 StepTimes medians(const std::vector<StepTimes>& steps);
 

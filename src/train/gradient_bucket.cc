@@ -30,10 +30,13 @@ torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t 
   return strided_tensor_in(memory, first_element, parameter.sizes(), strides, parameter.scalar_type());
 }
 
+std::size_t GradientBucket::first_of(int rank) const {
+  return std::accumulate(parts.begin(), parts.begin() + rank, std::size_t{0});
+}
+
 Buffer GradientBucket::part_of(int rank) const {
-  const auto own = parts.begin() + rank;
-  const std::size_t first = std::accumulate(parts.begin(), own, std::size_t{0});
-  return {static_cast<std::byte*>(buffer.data) + first * size_of(buffer.type), *own, buffer.type};
+  return {static_cast<std::byte*>(buffer.data) + first_of(rank) * size_of(buffer.type),
+          parts[static_cast<std::size_t>(rank)], buffer.type};
 }
 
 torch::Tensor GradientBucket::flat() const { return tensor_in(memory, 0, buffer.count, scalar_type_of(buffer.type)); }

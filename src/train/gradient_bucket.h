@@ -20,7 +20,8 @@ struct GradientBucket {
   std::vector<BucketSlot> slots;
   std::vector<torch::Tensor> gradients;  // by slot, with the shape and the strides of the parameter
 
-  // This rank's elements.
+  // The rank's elements: where they begin, and all of them.
+  std::size_t first_of(int rank) const;
   Buffer part_of(int rank) const;
   torch::Tensor flat() const;
 };

@@ -148,10 +148,9 @@ void GradientReducer::launch(LiveBucket& bucket) {
   for (const BucketSlot& place : bucket.contents.slots) {
     if (!parameters_[place.parameter].tensor.grad().defined()) slots_[place.parameter].gradient.zero_();
   }
-  const double mean = options_.averages_passes ? 1.0 / options_.passes : 1.0;
   const ReduceOptions reduction{.op = options_.op,
                                 .prescale = 1 / options_.predivide,
-                                .postscale = options_.predivide * mean,
+                                .postscale = options_.predivide * scale_of_passes(),
                                 .name = bucket.contents.name};
   bucket.reduction = options_.to_parts ? options_.compression->reduce_to_parts(group_, bucket.contents, reduction)
                                        : options_.compression->reduce(group_, bucket.contents, reduction);
@@ -223,11 +222,10 @@ std::vector<std::size_t> GradientReducer::order_of_arrival(std::vector<std::size
   return parameters;
 }
 
-// Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
-Memory GradientReducer::allocate(std::size_t bytes) {
+bool GradientReducer::all_ranks_take_part() {
   std::int64_t taking_part = 1;
   group_.allreduce(std::span(&taking_part, 1), {.op = ReduceOp::sum, .name = name_ + ", ranks with data"});
-  return taking_part == group_.size() ? group_.allocate(bytes) : allocate_on_heap(bytes);
+  return taking_part == group_.size();
 }
 
 void GradientReducer::place(const std::vector<std::size_t>& parameters) {
@@ -235,12 +233,15 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   for (const auto& [name, tensor, group] : parameters_) {
     planned.push_back({static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name), group});
   }
+  // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
+  const bool can_allocate = all_ranks_take_part();
   for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
+    const std::size_t bytes = bucket.elements * size_of(bucket.type);
     LiveBucket& live = buckets_.emplace_back();
     GradientBucket& contents = live.contents;
     contents.index = buckets_.size() - 1;
     contents.name = name_of(name_, contents.index, bucket.slots, parameters_);
-    contents.memory = std::make_shared<Memory>(allocate(bucket.elements * size_of(bucket.type)));
+    contents.memory = std::make_shared<Memory>(can_allocate ? group_.allocate(bytes) : allocate_on_heap(bytes));
     contents.buffer = {contents.memory->data(), bucket.elements, bucket.type};
     contents.slots = bucket.slots;
     contents.parts = group_.equal_parts(bucket.elements / slot_alignment);
@@ -267,9 +268,8 @@ void GradientReducer::reduce_sparse() {
     if (used_[i] != sparse) continue;
     auto& [name, tensor, group] = parameters_[i];
     const std::string operation = fmt::format("{}, sparse {}", name_, name);
-    const double mean = options_.averages_passes ? 1.0 / options_.passes : 1.0;
     tensor.mutable_grad() = reduce_sparse_gradient(group_, slots_[i].touched ? tensor.grad() : torch::Tensor(), tensor,
-                                                   {.op = options_.op, .scale = mean, .name = operation});
+                                                   {.op = options_.op, .scale = scale_of_passes(), .name = operation});
   }
 }
 

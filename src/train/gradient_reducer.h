@@ -88,7 +88,8 @@ class GradientReducer {
   void complete_partial_mean();
   std::vector<std::size_t> order_of_arrival(std::vector<std::size_t> parameters);
   void place(const std::vector<std::size_t>& parameters);
-  Memory allocate(std::size_t bytes);
+  bool all_ranks_take_part();
+  double scale_of_passes() const { return options_.averages_passes ? 1.0 / options_.passes : 1.0; }
   void reduce_sparse();
   void wait_for_all();
   void close_window();

@@ -48,10 +48,9 @@ void ShardedStep::take_in(const GradientBucket& bucket) {
   Shared& shared = parameters_.emplace_back();
   shared.memory = std::make_shared<Memory>(group_.allocate(bucket.buffer.bytes()));
   shared.buffer = {shared.memory->data(), bucket.buffer.count, bucket.buffer.type};
-  const auto offset =
-      static_cast<std::byte*>(bucket.part_of(group_.rank()).data) - static_cast<std::byte*>(bucket.buffer.data);
-  shared.part = {static_cast<std::byte*>(shared.buffer.data) + offset, bucket.part_of(group_.rank()).count,
-                 bucket.buffer.type};
+  const Buffer& whole = shared.buffer;
+  shared.part = {static_cast<std::byte*>(whole.data) + bucket.first_of(group_.rank()) * size_of(whole.type),
+                 bucket.part_of(group_.rank()).count, whole.type};
   for (const BucketSlot& slot : bucket.slots) {
     torch::Tensor tensor = reducer_.parameters()[slot.parameter].tensor;
     const torch::Tensor in_memory = tensor_like_in(shared.memory, slot.first_element, tensor);
@@ -65,8 +64,7 @@ void ShardedStep::take_in(const GradientBucket& bucket) {
 void ShardedStep::cut(const GradientBucket& bucket, const BucketSlot& slot) {
   const torch::Tensor& tensor = reducer_.parameters()[slot.parameter].tensor;
   const Shared& shared = parameters_.back();
-  const auto bytes_before = static_cast<std::byte*>(shared.part.data) - static_cast<std::byte*>(shared.buffer.data);
-  const std::size_t first_own = static_cast<std::size_t>(bytes_before) / size_of(shared.buffer.type);
+  const std::size_t first_own = bucket.first_of(group_.rank());
   const std::size_t end =
       std::min(slot.first_element + static_cast<std::size_t>(tensor.numel()), first_own + shared.part.count);
   const auto known = optimizer_.state().find(tensor.unsafeGetTensorImpl());
