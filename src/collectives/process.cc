@@ -1,6 +1,7 @@
 #include <fedrun/collectives/engine_backend.h>
 #include <fedrun/collectives/failure_report.h>
 #include <fedrun/collectives/process.h>
+#include <fedrun/collectives/start_progress.h>
 #include <fedrun/core/error.h>
 #include <fedrun/core/parse.h>
 
@@ -79,10 +80,13 @@ std::unique_ptr<Backend> Process::make_backend() const {
 Process::Process(const RunEnv& env) : env_(env) {
   const bool use_mpi =
       env_.backend == BackendChoice::mpi || (env_.backend != BackendChoice::self && started_by_launcher());
+  const StartProgress progress(env_.progress_descriptor);
+  progress.tell(progress_begun);
   if (use_mpi) mpi_.emplace();
   topology_ = mpi_ ? mpi_->topology() : topology_of_one_process();
   report_uncaught_exceptions(topology_);
   world_.emplace(make_backend());
+  progress.tell(progress_joined);
   threads_ = choose_threads(env_, topology_);
   log::configure({env_.log_level, topology_.size > 1 ? fmt::format("[rank {}] ", topology_.rank) : ""});
   log::info("host {}, local rank {} of {}, host {} of {}, backend {}, {} threads", topology_.host, topology_.local_rank,

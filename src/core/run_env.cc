@@ -40,6 +40,8 @@ constexpr RunVariable variables[] = {
      }},
     {"FEDRUN_THREADS", "1..1024", "cores/ranks", "compute threads per rank; the default divides the host's cores",
      [](RunEnv& env, std::string_view text) { env.threads = parse_integer<int>(text, 1, 1024); }},
+    {progress_descriptor_variable, "-1..", "-1", "where a rank tells how far it has come; set by the launcher",
+     [](RunEnv& env, std::string_view text) { env.progress_descriptor = parse_integer<int>(text, -1, 1 << 20); }},
     {"FEDRUN_TERMINAL_COLUMNS", "0..10000", "0", "width of the terminal that shows the output; set by the launcher",
      [](RunEnv& env, std::string_view text) { env.terminal_columns = parse_integer<int>(text, 0, 10000); }},
     {"FEDRUN_TEST_DATA", "a directory", "../shared/data", "where fedrun's own tests find MNIST and CIFAR-10",

@@ -25,6 +25,7 @@ struct RunEnv {
   std::chrono::seconds stall_limit{600};   // after which waiting for it is given up; 0: never
   std::string timeline;                    // a file for the Chrome trace of this run; empty: none
   std::optional<int> threads;              // per rank; unset: cores of the host divided by its ranks
+  int progress_descriptor = -1;            // where to tell the launcher how far this rank has come; -1: nowhere
   int terminal_columns = 0;                // 0: the output is not a terminal, so print plain lines
   std::string test_data;                   // empty: the tests look in ../shared/data
 
@@ -35,6 +36,11 @@ struct RunEnv {
   static RunEnv from(const Lookup& lookup);
   static RunEnv from_environment();
 };
+
+// What a rank writes to the progress descriptor, which the process around it opens and names in this variable.
+constexpr const char* progress_descriptor_variable = "FEDRUN_PROGRESS_DESCRIPTOR";
+constexpr char progress_begun = 'b';   // it has begun to connect to the others
+constexpr char progress_joined = 'j';  // it is connected to all of them
 
 // One row of the documentation of RunEnv.
 struct RunVariable {

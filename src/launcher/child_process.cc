@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fedrun/core/error.h>
 #include <fedrun/launcher/child_process.h>
+#include <fedrun/launcher/exec_strings.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,14 +26,6 @@ namespace {
 // signal it gives up on an orderly end.
 bool in_foreground() { return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
-// As exec takes them; it changes none, whatever its signature says.
-std::vector<char*> pointers(const std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
-  list.push_back(nullptr);
-  return list;
-}
-
 // fedrun's own environment with the command's additions.
 std::vector<std::string> full_environment(const MpirunCommand& command) {
   std::vector<std::string> entries;
@@ -52,10 +45,11 @@ std::vector<std::string> full_environment(const MpirunCommand& command) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(EXIT_FAILURE);  // fedrun died before the line above
   dup2(errors, STDERR_FILENO);
+  std::signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &signal_mask, nullptr);
   const std::vector<std::string> environment = full_environment(command);
-  const std::vector<char*> arguments = pointers(command.arguments);
-  execvpe(arguments[0], arguments.data(), pointers(environment).data());  // searches our PATH, not the ranks'
+  const std::vector<char*> arguments = exec_strings(command.arguments);
+  execvpe(arguments[0], arguments.data(), exec_strings(environment).data());  // searches our PATH, not the ranks'
   const std::string message = fmt::format("fedrun: cannot start {}: {}\n", arguments[0], std::strerror(errno));
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message.data(), message.size());
   _exit(127);

@@ -8,6 +8,7 @@
 #include <fedrun/launcher/placement.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_environment.h>
+#include <fedrun/launcher/rank_keeper.h>
 #include <fedrun/launcher/supervise.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -17,9 +18,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "build_facts.h"
@@ -59,25 +62,42 @@ std::string search_path() {
   return path != nullptr ? path : "/bin:/usr/bin";  // execvp's own default
 }
 
+// The same file is started around each rank, on every host.
+std::string path_of_this_command() {
+  std::error_code problem;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", problem);
+  if (problem) throw BackendError(fmt::format("cannot find out the path of fedrun: {}", problem.message()));
+  return path.string();
+}
+
 Launch plan(const Options& options) {
   Launch launch;
   launch.placement = place(options.ranks, requested_hosts(options));
   launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable);
-  launch.program = options.program;
+  launch.fedrun = path_of_this_command();
+  launch.keeper.program = options.program;
   launch.as_root = geteuid() == 0;
   launch.mca_parameters = mca_parameters_in_environment();
   return launch;
 }
 
+std::vector<std::string> hosts_of_ranks(const Placement& placement) {
+  std::vector<std::string> hosts;
+  for (const Host& host : placement.hosts) {
+    hosts.insert(hosts.end(), std::min<size_t>(host.slots, placement.ranks - hosts.size()), host.name);
+  }
+  hosts.resize(static_cast<size_t>(placement.ranks), "this machine");
+  return hosts;
+}
+
 int run(const Options& options) {
-  const Launch launch = plan(options);
-  const MpirunCommand command = make_mpirun_command(launch);
+  Launch launch = plan(options);
   if (options.dry_run) {
-    fmt::print("{}\n", to_shell(command));
+    fmt::print("{}\n", to_shell(make_mpirun_command(launch)));
     return EXIT_SUCCESS;
   }
   if (launch.placement.on_this_machine()) {
-    if (const auto problem = find_problem(launch.program[0], search_path())) {
+    if (const auto problem = find_problem(options.program[0], search_path())) {
       fmt::print(stderr, "fedrun: {}\n", problem->message);
       return problem->exit_code;
     }
@@ -85,8 +105,14 @@ int run(const Options& options) {
   if (find_problem("mpirun", search_path())) {
     throw BackendError("mpirun is not on PATH: run scripts/setup.sh, or install the Debian package openmpi-bin");
   }
-  if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(command));
-  return supervise(command, {.show_mpirun_messages = options.verbose});
+  if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(make_mpirun_command(launch)));
+  launch.keeper.framed = true;
+  Supervision supervision;
+  supervision.hosts = hosts_of_ranks(launch.placement);
+  supervision.display.show_all = options.verbose;
+  supervision.show_mpirun_messages = options.verbose;
+  supervision.keeper = launch.keeper;
+  return supervise(make_mpirun_command(launch), supervision);
 }
 
 int act(const std::vector<std::string>& arguments) {
@@ -109,6 +135,7 @@ int act(const std::vector<std::string>& arguments) {
 
 int act_or_explain(const std::vector<std::string>& arguments) {
   try {
+    if (!arguments.empty() && arguments[0] == keeper_command) return keep_rank(parse_keeper_options(arguments));
     return act(arguments);
   } catch (const UsageError& error) {
     fmt::print(stderr, "fedrun: {}\ntry 'fedrun --help'\n", error.what());

@@ -1,10 +1,11 @@
-#include <fedrun/core/error.h>
 #include <fedrun/launcher/mpirun_command.h>
+#include <fedrun/launcher/shell_quote.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
+#include <utility>
 
 namespace fedrun::launcher {
 namespace {
@@ -37,13 +38,23 @@ void append_placement(std::vector<std::string>& arguments, const Launch& launch)
   } else {
     append(arguments, {"--host", host_list(placement.hosts), "--map-by", "slot"});
   }
-  // mpirun would cut node1.example.org down to node1, and ssh might not find that.
-  if (std::any_of(placement.hosts.begin(), placement.hosts.end(), is_full_domain_name)) {
-    append_mca(arguments, launch, "orte_keep_fqdn_hostnames", "1");
-  }
   // mpirun's default binds a rank to one core, and all its compute threads with it; without binding, the kernel spreads
   // them over the cores that the thread budget counts. It also works in containers that forbid binding.
   append(arguments, {"--bind-to", "none"});
+}
+
+void append_remote_start(std::vector<std::string>& arguments, const Launch& launch) {
+  if (launch.placement.on_this_machine()) return;
+  // mpirun would cut node1.example.org down to node1, and ssh might not find that.
+  const std::vector<Host>& hosts = launch.placement.hosts;
+  if (std::any_of(hosts.begin(), hosts.end(), is_full_domain_name)) {
+    append_mca(arguments, launch, "orte_keep_fqdn_hostnames", "1");
+  }
+  // A question about a password or a key would wait for ever, because mpirun gives it no terminal. An agent of the
+  // user's own need not be an ssh.
+  std::vector<std::string> options = launch.ssh_options;
+  if (!launch.mca_parameters.contains("plm_rsh_agent")) append(options, {"-o", "BatchMode=yes"});
+  if (!options.empty()) append_mca(arguments, launch, "plm_rsh_args", fmt::format("{}", fmt::join(options, " ")));
 }
 
 void append_transports(std::vector<std::string>& arguments, const Launch& launch) {
@@ -55,62 +66,14 @@ void append_transports(std::vector<std::string>& arguments, const Launch& launch
     append_mca(arguments, launch, "pml", "ob1");
     append_mca(arguments, launch, "btl", "self,vader,tcp");
   }
+  if (!launch.network.empty()) {
+    append_mca(arguments, launch, "btl_tcp_if_include", launch.network);
+    append_mca(arguments, launch, "oob_tcp_if_include", launch.network);
+  }
   // A rank that spins while it waits keeps a core from the rank that it waits for, or from a compute thread. Reducing
   // 100 kB among 2 ranks on 2 busy cores takes 0.05 ms when they yield and 0.2 to 20 ms when they spin; 4 ranks: 0.2 ms
   // and 60 ms.
   append_mca(arguments, launch, "mpi_yield_when_idle", "1");
-}
-
-// mpirun 4.1 also looks for these among the arguments of the program: a colon begins a second program, and parameters
-// go to the other hosts through a shell that would execute them.
-bool mpirun_would_read(std::string_view argument) {
-  if (argument == ":") return true;
-  if (!argument.starts_with('-')) return false;
-  argument.remove_prefix(argument.starts_with("--") ? 2 : 1);
-  return argument == "tune" || argument == "am" || argument.ends_with("mca");
-}
-
-// In the language of `env -S`, single quotes protect all but themselves and backslashes.
-std::string env_quote(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "'";
-}
-
-void append_program(std::vector<std::string>& arguments, const std::vector<std::string>& program) {
-  if (std::none_of(program.begin() + 1, program.end(), mpirun_would_read)) {
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    return;
-  }
-  // `env -S` takes everything as one word, which mpirun does not look into, splits it and becomes the program.
-  if (program[0].find('=') != std::string::npos) {
-    throw UsageError(
-        fmt::format("'{}' cannot be started with an argument that mpirun reads (such as : or --mca), because "
-                    "its name contains '='; rename it",
-                    program[0]));
-  }
-  std::string words;
-  for (const std::string& word : program) words += fmt::format("{}{}", words.empty() ? "" : " ", env_quote(word));
-  append(arguments, {"env", "-S", words});
-}
-
-std::string shell_quote(std::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("_-./:,=@%+").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 }  // namespace
@@ -120,13 +83,16 @@ MpirunCommand make_mpirun_command(const Launch& launch) {
   command.arguments = {"mpirun"};
   if (launch.as_root) append(command.arguments, {"--allow-run-as-root"});
   append_placement(command.arguments, launch);
+  append_remote_start(command.arguments, launch);
   append_transports(command.arguments, launch);
+  command.arguments.insert(command.arguments.end(), launch.mpi_arguments.begin(), launch.mpi_arguments.end());
   for (const PassedVariable& variable : launch.variables) {
     // The value travels in the environment, because mpirun takes -x NAME=VALUE apart and may misread it.
     if (variable.value) command.environment.emplace_back(variable.name, *variable.value);
     append(command.arguments, {"-x", variable.name});
   }
-  append_program(command.arguments, launch.program);
+  command.arguments.push_back(launch.fedrun);
+  for (std::string& word : to_arguments(launch.keeper)) command.arguments.push_back(std::move(word));
   return command;
 }
 

@@ -1,6 +1,7 @@
 // The mpirun command line for a run: a pure function, so that --dry-run and the tests see exactly what would start.
 #pragma once
 
+#include <fedrun/launcher/keeper_options.h>
 #include <fedrun/launcher/placement.h>
 #include <fedrun/launcher/rank_environment.h>
 
@@ -14,9 +15,13 @@ namespace fedrun::launcher {
 struct Launch {
   Placement placement;
   std::vector<PassedVariable> variables;  // for every rank
-  std::vector<std::string> program;       // name and arguments
+  std::string fedrun;                     // path of the command that keeps the ranks, on every host
+  KeeperOptions keeper;                   // with the program
   bool as_root = false;
-  std::set<std::string> mca_parameters = {};  // that the user has set by OMPI_MCA_*; fedrun leaves those alone
+  std::vector<std::string> ssh_options = {};    // -p and -i, for reaching other hosts
+  std::string network = {};                     // between the hosts, as 10.0.0.0/24 or eth0; empty: Open MPI's choice
+  std::vector<std::string> mpi_arguments = {};  // the user's own, for mpirun
+  std::set<std::string> mca_parameters = {};    // that the user has set by OMPI_MCA_*; fedrun leaves those alone
 };
 
 struct MpirunCommand {
@@ -24,7 +29,6 @@ struct MpirunCommand {
   std::vector<std::string> arguments;                            // "mpirun" first
 };
 
-// Throws UsageError for a program name that cannot be passed on.
 MpirunCommand make_mpirun_command(const Launch& launch);
 
 // One line that does the same when pasted into a shell.

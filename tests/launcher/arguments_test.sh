@@ -12,8 +12,7 @@ chmod +x show.sh
 expect_arguments() {
   run -np 2 ./show.sh "$@"
   expect_equal "exit code" 0 "$code"
-  # mpirun's pseudo-terminal writes \r\n for \n.
-  expect_equal "arguments" "$(printf '<%s>' "$@")" "$(tr -d '\r' < out.txt)"
+  expect_equal "arguments" "$(printf '<%s>' "$@")" "$(unprefixed out.txt)"
   expect_equal "errors" "" "$err"
 }
 expect_arguments --lr 0.1 -np 7 -H nowhere --help --

@@ -29,14 +29,16 @@ done
 [ ! -e executed ] || fail "something was executed"
 
 run -H first:1,second:2 ./rank.sh exit 2 5
-expect_equal "a failing rank on another host" "5 fedrun: rank 2 exited with code 5" "$code $err"
+expect_equal "exit code of a failing rank on another host" 5 "$code"
+expect_contains "a failing rank on another host" "fedrun: rank 2 on $(hostname) exited with code 5 after " "$err"
+expect_equal "lines about it" 1 "$(wc -l < err.txt)"
 expect_no_rank_left "failing rank" 5
 
 run -H first:1,second:1 ./nowhere
-[ "$code" != 0 ] || fail "a program that other hosts do not have"
-expect_contains "a program that other hosts do not have" "Executable: ./nowhere" "$err"
+expect_equal "exit code of a program that other hosts do not have" 127 "$code"
+expect_contains "a program that other hosts do not have" "could not be started: ./nowhere: No such file or directory" "$err"
 
 printf 'first slots=1\nsecond:2\n' > hosts.txt
 run --hostfile hosts.txt ./show.sh
-expect_equal "ranks of a host file" 3 "$(grep -c '^rank ' out.txt)"
+expect_equal "ranks of a host file" 3 "$(grep -c '^\[[0-2]\] rank ' out.txt)"
 finish

@@ -51,6 +51,9 @@ run() {
   out=$(cat out.txt) err=$(cat err.txt) seconds=$((SECONDS - begin))
 }
 
+# The text without the ranks in front of its lines.
+unprefixed() { sed 's/^\[ *[0-9]*\] //' "$@"; }
+
 # Zombies do not count: they have ended, only nobody has asked how.
 is_alive() { [ -e "/proc/$1/stat" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2> /dev/null; }
 

@@ -33,20 +33,23 @@ chmod +x ./*.sh
 
 run -np 2 ./long_line.sh
 expect_equal "exit code of a long line" 0 "$code"
-expect_equal "a line of 10 MB" "10000001 x" "$(head -1 err.txt | wc -c) $(head -1 err.txt | tr -s x)"
-expect_equal "the line after it" "end" "$(tail -1 err.txt)"
+expect_equal "a line of 10 MB" "10000005 [0] x" "$(head -1 err.txt | wc -c) $(head -1 err.txt | tr -s x)"
+expect_equal "the line after it" "[0] end" "$(tail -1 err.txt)"
 
 run -np 1 ./many_lines.sh
 seq -f "rank 0 line %g" 20000 | cmp - err.txt || fail "lines of a rank are not as they were written"
 run -np 3 ./many_lines.sh
-expect_equal "bytes of three ranks" $((3 * $(seq -f "rank 0 line %g" 20000 | wc -c))) "$(wc -c < err.txt)"
+for rank in 0 1 2; do
+  seq -f "[$rank] rank $rank line %g" 20000 | cmp - <(grep "^\[$rank\]" err.txt) || fail "lines of rank $rank among three"
+done
 
 run -np 3 ./report.sh
 expect_equal "exit code of a report" 9 "$code"
 expect_equal "reports" "fedrun: rank 0 on here: UsageError: no data
   looked in there
-fedrun: the same error on ranks 1, 2 as on rank 0" "$(grep -v ' works$' err.txt)"
-expect_equal "other lines" 3 "$(grep -c ' works$' err.txt)"
+fedrun: the same error on ranks 1, 2 as on rank 0" "$(grep -A 2 '^fedrun: rank . on here' err.txt)"
+expect_equal "other lines" 3 "$(grep -c '^\[.\] rank . works$' err.txt)"
+expect_contains "the last line" "on $(hostname) exited with code 9 after " "$(tail -1 err.txt)"
 
 run --verbose -np 2 ./rank.sh exit 1 3
 expect_contains "--verbose shows the command" "mpirun " "$(head -1 err.txt)"

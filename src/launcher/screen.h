@@ -1,0 +1,45 @@
+// Puts what all ranks write on one terminal or into one file: lines stay whole, with their rank in front.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fedrun::launcher {
+
+// A pure state machine: pieces of LineSplitter in, bytes to show out.
+class Screen {
+ public:
+  struct Style {
+    int ranks = 1;
+    bool prefix = true;
+    bool timestamps = false;
+    bool terminal = false;  // ranks have colours, and a line that overwrites a progress bar erases it
+  };
+
+  explicit Screen(Style style) : style_(style) {}
+
+  // A piece without an end is shown as the beginning of a line; if another rank writes before it goes on, that starts a
+  // new line.
+  std::string show(int rank, std::string_view piece, std::chrono::system_clock::time_point now);
+
+  // Whole lines that need no prefix: fedrun's or mpirun's own, or those of a rank that say so themselves.
+  std::string show_lines(std::string_view lines, std::optional<int> rank = {});
+
+  // How many lines of this rank stand below everything else.
+  int lines_at_bottom(int rank) const { return rank == last_rank_ ? lines_at_bottom_ : 0; }
+
+ private:
+  std::string make_room(std::optional<int> rank);
+  std::string prefix(int rank, std::chrono::system_clock::time_point now) const;
+  void count_lines(std::optional<int> rank, int lines);
+
+  Style style_;
+  std::optional<int> unfinished_;  // whose line has begun and not ended
+  bool over_progress_bar_ = false;
+  std::optional<int> last_rank_;
+  int lines_at_bottom_ = 0;
+};
+
+}  // namespace fedrun::launcher
