@@ -10,6 +10,8 @@ namespace {
 
 constexpr size_t longest_report_bytes = size_t{64} * 1024;
 
+bool tells_of_lost_peer(const RankReport& report) { return report.error.starts_with("PeerLostError: "); }
+
 }  // namespace
 
 bool RankReports::takes(int rank, std::string_view line) {
@@ -24,12 +26,17 @@ bool RankReports::takes(int rank, std::string_view line) {
   return true;
 }
 
+bool RankReports::lost_a_peer(int rank) const {
+  const auto held = held_.find(rank);
+  return victims_.contains(rank) || (held != held_.end() && tells_of_lost_peer(*parse_rank_report(held->second)));
+}
+
 std::string RankReports::settle(int rank) {
   const auto held = held_.extract(rank);
   if (held.empty()) return {};
   const std::string& text = held.mapped();
   const RankReport report = *parse_rank_report(text);
-  if (report.error.starts_with("PeerLostError: ")) {
+  if (tells_of_lost_peer(report)) {
     victims_[rank] = text;
     return show_all_ ? text : "";
   }

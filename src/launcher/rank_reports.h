@@ -25,7 +25,7 @@ class RankReports {
   std::string repeated() const;
 
   bool holds(int rank) const { return held_.contains(rank); }
-  bool lost_a_peer(int rank) const { return victims_.contains(rank); }
+  bool lost_a_peer(int rank) const;
   // What the victims reported, for when nothing else is known.
   std::string of_victims() const;
 

@@ -68,10 +68,7 @@ void RunDisplay::show_piece(int rank, RankStream stream, const std::string& piec
   pending_[index].append(screens_[index].show(rank, piece, std::chrono::system_clock::now()));
 }
 
-void RunDisplay::show_report(int rank) {
-  const size_t index = target(RankStream::errors);
-  pending_[index].append(screens_[index].show_lines(reports_.settle(rank), rank));
-}
+void RunDisplay::show_report(int rank) { show_lines(reports_.settle(rank)); }
 
 void RunDisplay::end_rank(int rank) {
   for (const RankStream stream : streams) {
@@ -79,8 +76,9 @@ void RunDisplay::end_rank(int rank) {
     if (!rest.empty()) record_.keep_line(rank, rest);
     show_piece(rank, stream, rest);
   }
-  show_report(rank);
 }
+
+std::string RunDisplay::take_report(int rank) { return reports_.settle(rank); }
 
 void RunDisplay::show_lines(std::string_view text) {
   const size_t index = target(RankStream::errors);
@@ -100,7 +98,9 @@ void RunDisplay::release(RunClock::time_point now) {
 
 std::optional<RunClock::time_point> RunDisplay::due(int rank, RankStream stream) const {
   const RankLines& own = lines_[static_cast<size_t>(rank)][stream == RankStream::output ? 0 : 1];
-  const bool holds_report = stream == RankStream::errors && reports_.holds(rank);
+  // A rank that reports an error ends with it, and then the end of the run is the better place for it.
+  const bool ended = record_.ranks[static_cast<size_t>(rank)].ending.has_value();
+  const bool holds_report = stream == RankStream::errors && reports_.holds(rank) && !ended;
   if (own.splitter.held_bytes() == 0 && !holds_report) return std::nullopt;
   return own.last_fed + patience_with(own.splitter);
 }

@@ -29,7 +29,8 @@ class RunDisplay {
   RunDisplay(const Options& options, RunRecord& record);
 
   void show_rank(int rank, RankStream stream, std::string_view bytes);
-  void end_rank(int rank);
+  void end_rank(int rank);  // shows the rest of what it wrote, but for an error that it reported
+  std::string take_report(int rank);
   void show_lines(std::string_view lines);  // fedrun's or mpirun's own, to standard error
 
   // Shows unfinished lines of ranks that have been silent for a while, such as prompts.

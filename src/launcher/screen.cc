@@ -2,7 +2,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace fedrun::launcher {
@@ -20,13 +19,13 @@ std::string Screen::show(int rank, std::string_view piece, std::chrono::system_c
   const bool ended = piece.ends_with('\n') || piece.ends_with('\r');
   unfinished_ = ended ? std::nullopt : std::optional(rank);
   over_progress_bar_ = piece.ends_with('\r');
-  if (piece.ends_with('\n')) count_lines(rank, 1);
+  if (piece.ends_with('\n')) count_line(rank);
   return text;
 }
 
-std::string Screen::show_lines(std::string_view lines, std::optional<int> rank) {
+std::string Screen::show_lines(std::string_view lines) {
   if (lines.empty()) return {};
-  count_lines(rank, static_cast<int>(std::count(lines.begin(), lines.end(), '\n')));
+  last_rank_.reset();
   return make_room(std::nullopt).append(lines);
 }
 
@@ -57,10 +56,10 @@ std::string Screen::prefix(int rank, std::chrono::system_clock::time_point now) 
   return fmt::format("\x1b[{}m[{}]\x1b[0m ", colours[static_cast<size_t>(rank) % colours.size()], inside);
 }
 
-void Screen::count_lines(std::optional<int> rank, int lines) {
+void Screen::count_line(int rank) {
   if (last_rank_ != rank) lines_at_bottom_ = 0;
   last_rank_ = rank;
-  lines_at_bottom_ += lines;
+  ++lines_at_bottom_;
 }
 
 }  // namespace fedrun::launcher

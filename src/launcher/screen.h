@@ -24,8 +24,8 @@ class Screen {
   // new line.
   std::string show(int rank, std::string_view piece, std::chrono::system_clock::time_point now);
 
-  // Whole lines that need no prefix: fedrun's or mpirun's own, or those of a rank that say so themselves.
-  std::string show_lines(std::string_view lines, std::optional<int> rank = {});
+  // Whole lines of fedrun's or mpirun's own.
+  std::string show_lines(std::string_view lines);
 
   // How many lines of this rank stand below everything else.
   int lines_at_bottom(int rank) const { return rank == last_rank_ ? lines_at_bottom_ : 0; }
@@ -33,7 +33,7 @@ class Screen {
  private:
   std::string make_room(std::optional<int> rank);
   std::string prefix(int rank, std::chrono::system_clock::time_point now) const;
-  void count_lines(std::optional<int> rank, int lines);
+  void count_line(int rank);
 
   Style style_;
   std::optional<int> unfinished_;  // whose line has begun and not ended

@@ -57,9 +57,13 @@ class Supervisor {
     read_mpirun();
     show_text(reader_.rest());
     display_.show_lines(mpirun_text_.release());
-    for (size_t rank = 0; rank < record_.ranks.size(); ++rank) display_.end_rank(static_cast<int>(rank));
+    for (int rank = 0; rank < ranks(); ++rank) display_.end_rank(rank);
     if (*mpirun_status_ == 0) display_.show_lines(mpirun_text_.complaints());
-    if (!is_stopping() && *mpirun_status_ != 0) explain_failure();
+    if (!is_stopping() && *mpirun_status_ != 0) {
+      explain_failure();
+    } else {
+      display_.show_lines(take_reports());
+    }
     signals_.restore();  // from here on a signal may end us as it ends any program, should nobody read what is pending
     write_out();
     return exit_code();
@@ -252,30 +256,39 @@ class Supervisor {
   }
 
   void explain_failure() {
+    const std::optional<int> cause = find_cause(record_, display_.reports());
+    const bool last_lines_shown = cause && display_.shows_last_lines_of(*cause);
+    const std::string report = cause ? display_.take_report(*cause) : "";
     const RankReports& reports = display_.reports();
-    const std::optional<int> cause = find_cause(record_, reports);
-    const bool shown_already = cause && display_.shows_last_lines_of(*cause);
+    display_.show_lines(take_reports() + report);
     display_.show_lines(reports.repeated());
     const bool only_victims = !cause || reports.lost_a_peer(*cause);
     const std::string& from_mpirun = mpirun_text_.explanation();
     if (only_victims && !from_mpirun.empty() && !blames_victim(from_mpirun)) {
-      display_.show_lines(fmt::format("fedrun: {}\n", from_mpirun));
-      return;
+      return display_.show_lines(fmt::format("fedrun: {}\n", from_mpirun));
     }
     if (!cause) return explain_mpirun();
     if (only_victims) {
       display_.show_lines(reports.of_victims());
-    } else if (!shown_already) {
+    } else if (report.empty() && !last_lines_shown) {
       display_.show_lines(last_lines(record_, *cause));
     }
     display_.show_lines(
         fmt::format("fedrun: {}\n", how_it_ended(record_, *cause, std::chrono::system_clock::now(), RunClock::now())));
   }
 
+  std::string take_reports() {
+    std::string reports;
+    for (int rank = 0; rank < ranks(); ++rank) reports += display_.take_report(rank);
+    return reports;
+  }
+
+  int ranks() const { return static_cast<int>(record_.ranks.size()); }
+
   // The rank that ended first did so because another does not answer: that one has not ended, and nobody else can tell.
   bool blames_victim(std::string_view explanation) const {
-    for (size_t rank = 0; rank < record_.ranks.size(); ++rank) {
-      if (!display_.reports().lost_a_peer(static_cast<int>(rank))) continue;
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (!display_.reports().lost_a_peer(rank)) continue;
       if (explanation.starts_with(fmt::format("rank {} exited ", rank))) return true;
     }
     return false;

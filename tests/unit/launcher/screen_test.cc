@@ -118,8 +118,6 @@ TEST_F(ScreenTest, KnowsWhoseLinesStandAtTheBottom) {
   screen.show(1, "c\n", {});
   EXPECT_EQ(screen.lines_at_bottom(1), 2);
   EXPECT_EQ(screen.lines_at_bottom(0), 0);
-  screen.show_lines("of rank 1\n", 1);
-  EXPECT_EQ(screen.lines_at_bottom(1), 3);
   screen.show_lines("of fedrun\n");
   EXPECT_EQ(screen.lines_at_bottom(1), 0);
 }
