@@ -1,6 +1,6 @@
 #include <fedrun/core/error.h>
 #include <fedrun/launcher/debugger.h>
-#include <fedrun/launcher/shell_quote.h>
+#include <fedrun/launcher/shell_words.h>
 #include <fmt/format.h>
 
 #include <iterator>

@@ -2,28 +2,20 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/version.h>
 #include <fedrun/launcher/check_build.h>
+#include <fedrun/launcher/check_table.h>
 #include <fedrun/launcher/help.h>
-#include <fedrun/launcher/hosts.h>
-#include <fedrun/launcher/mpirun_command.h>
-#include <fedrun/launcher/options.h>
-#include <fedrun/launcher/placement.h>
+#include <fedrun/launcher/launch_plan.h>
+#include <fedrun/launcher/preflight.h>
 #include <fedrun/launcher/program.h>
-#include <fedrun/launcher/rank_environment.h>
 #include <fedrun/launcher/rank_keeper.h>
-#include <fedrun/launcher/supervise.h>
+#include <fedrun/launcher/sync.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
-#include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "build_facts.h"
@@ -34,65 +26,53 @@ namespace {
 constexpr int exit_usage = 2;
 constexpr int exit_failure = 1;
 
-std::vector<Host> requested_hosts(const Options& options) {
-  if (options.hosts) return parse_hosts(*options.hosts, options.slots_per_host);
-  if (options.hostfile) return read_hostfile(*options.hostfile, options.slots_per_host);
-  return {};
+PreflightRequest preflight_request(const Options& options, const std::vector<Host>& hosts) {
+  PreflightRequest request;
+  request.hosts = hosts;
+  request.shell = remote_shell(options);
+  request.program = options.program;
+  request.fedrun = path_of_this_command();
+  request.network_interfaces = options.network_interfaces;
+  request.gpus_expected = options.gpu_mapping_file.has_value();
+  request.use_cache = options.use_cache;
+  request.cache_directory = host_cache_directory();
+  return request;
 }
 
-int terminal_columns() {
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;  // not a terminal
-  return std::min<int>(size.ws_col, 10000);
+void bring_program_along(const Options& options, const std::vector<Host>& hosts) {
+  if (options.sync.empty()) return;
+  SyncRequest request;
+  request.paths = options.sync;
+  request.hosts = hosts;
+  request.shell = remote_shell(options);
+  request.program = options.program;
+  request.fedrun = path_of_this_command();
+  if (options.verbose) request.say = [](std::string_view what) { fmt::print(stderr, "fedrun: {}\n", what); };
+  sync_to_hosts(request);
 }
 
-std::set<std::string> mca_parameters_in_environment() {
-  constexpr std::string_view prefix = "OMPI_MCA_";
-  std::set<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    if (text.starts_with(prefix)) names.emplace(text.substr(prefix.size(), text.find('=') - prefix.size()));
-  }
-  return names;
+int check(const Options& options) {
+  const Placement placement = plan_placement(options);
+  bring_program_along(options, placement.hosts);
+  PreflightRequest request = preflight_request(options, placement.hosts);
+  request.use_cache = false;
+  const PreflightResult result = preflight(request);
+  fmt::print("{}", check_table(result));
+  return result.passed ? EXIT_SUCCESS : exit_failure;
 }
 
-const char* variable(const char* name) { return std::getenv(name); }
-
-std::string search_path() {
-  const char* path = variable("PATH");
-  return path != nullptr ? path : "/bin:/usr/bin";  // execvp's own default
-}
-
-// The same file is started around each rank, on every host.
-std::string path_of_this_command() {
-  std::error_code problem;
-  const auto path = std::filesystem::read_symlink("/proc/self/exe", problem);
-  if (problem) throw BackendError(fmt::format("cannot find out the path of fedrun: {}", problem.message()));
-  return path.string();
-}
-
-Launch plan(const Options& options) {
-  Launch launch;
-  launch.placement = place(options.ranks, requested_hosts(options));
-  launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable);
-  launch.fedrun = path_of_this_command();
-  launch.keeper.program = options.program;
-  launch.as_root = geteuid() == 0;
-  launch.mca_parameters = mca_parameters_in_environment();
-  return launch;
-}
-
-std::vector<std::string> hosts_of_ranks(const Placement& placement) {
-  std::vector<std::string> hosts;
-  for (const Host& host : placement.hosts) {
-    hosts.insert(hosts.end(), std::min<size_t>(host.slots, placement.ranks - hosts.size()), host.name);
-  }
-  hosts.resize(static_cast<size_t>(placement.ranks), "this machine");
-  return hosts;
+// Sets the network between the hosts. False: a check failed, and was explained.
+bool other_hosts_are_ready(const Options& options, Launch& launch) {
+  bring_program_along(options, launch.placement.hosts);
+  const PreflightResult result = preflight(preflight_request(options, launch.placement.hosts));
+  fmt::print(stderr, "{}", check_failures(result));
+  if (options.verbose && !result.network.empty()) fmt::print(stderr, "fedrun: network {}\n", result.network);
+  launch.network = result.network;
+  return result.passed;
 }
 
 int run(const Options& options) {
-  Launch launch = plan(options);
+  Launch launch = plan_launch(options);
   if (options.dry_run) {
     fmt::print("{}\n", to_shell(make_mpirun_command(launch)));
     return EXIT_SUCCESS;
@@ -106,14 +86,10 @@ int run(const Options& options) {
   if (find_problem("mpirun", search_path())) {
     throw BackendError("mpirun is not on PATH: run scripts/setup.sh, or install the Debian package openmpi-bin");
   }
+  if (!launch.placement.on_this_machine() && !other_hosts_are_ready(options, launch)) return exit_failure;
   if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(make_mpirun_command(launch)));
   launch.keeper.framed = true;
-  Supervision supervision;
-  supervision.hosts = hosts_of_ranks(launch.placement);
-  supervision.display.show_all = options.verbose;
-  supervision.show_mpirun_messages = options.verbose;
-  supervision.keeper = launch.keeper;
-  return supervise(make_mpirun_command(launch), supervision);
+  return supervise(make_mpirun_command(launch), plan_supervision(options, launch));
 }
 
 int act(const std::vector<std::string>& arguments) {
@@ -122,6 +98,7 @@ int act(const std::vector<std::string>& arguments) {
     case Action::launch:
       return run(options);
     case Action::check:
+      return check(options);
     case Action::completion:
     case Action::man_page:
       throw UsageError("this build of fedrun cannot do that yet");

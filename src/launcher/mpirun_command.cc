@@ -1,7 +1,6 @@
 #include <fedrun/launcher/mpirun_command.h>
-#include <fedrun/launcher/shell_quote.h>
+#include <fedrun/launcher/shell_words.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -50,11 +49,7 @@ void append_remote_start(std::vector<std::string>& arguments, const Launch& laun
   if (std::any_of(hosts.begin(), hosts.end(), is_full_domain_name)) {
     append_mca(arguments, launch, "orte_keep_fqdn_hostnames", "1");
   }
-  // A question about a password or a key would wait for ever, because mpirun gives it no terminal. An agent of the
-  // user's own need not be an ssh.
-  std::vector<std::string> options = launch.ssh_options;
-  if (!launch.mca_parameters.contains("plm_rsh_agent")) append(options, {"-o", "BatchMode=yes"});
-  if (!options.empty()) append_mca(arguments, launch, "plm_rsh_args", fmt::format("{}", fmt::join(options, " ")));
+  for (const auto& [name, value] : launch.remote_parameters) append_mca(arguments, launch, name, value);
 }
 
 void append_transports(std::vector<std::string>& arguments, const Launch& launch) {

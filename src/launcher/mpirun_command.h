@@ -18,7 +18,7 @@ struct Launch {
   std::string fedrun;                     // path of the command that keeps the ranks, on every host
   KeeperOptions keeper;                   // with the program
   bool as_root = false;
-  std::vector<std::string> ssh_options = {};    // -p and -i, for reaching other hosts
+  std::vector<std::pair<std::string, std::string>> remote_parameters = {};  // of Open MPI, for reaching other hosts
   std::string network = {};                     // between the hosts, as 10.0.0.0/24 or eth0; empty: Open MPI's choice
   std::vector<std::string> mpi_arguments = {};  // the user's own, for mpirun
   std::set<std::string> mca_parameters = {};    // that the user has set by OMPI_MCA_*; fedrun leaves those alone

@@ -41,11 +41,23 @@ Found search(const std::string& name, std::string_view path) {
   return best;
 }
 
+bool is_by_path(const std::string& program) { return program.find('/') == std::string::npos; }
+
+Found locate(const std::string& program, std::string_view path) {
+  return is_by_path(program) ? search(program, path) : Found{examine(program), program};
+}
+
 }  // namespace
 
+std::optional<std::string> find_program(const std::string& program, std::string_view path) {
+  Found found = locate(program, path);
+  if (found.verdict != Verdict::executable) return std::nullopt;
+  return std::move(found.file);
+}
+
 std::optional<ProgramProblem> find_problem(const std::string& program, std::string_view path) {
-  const bool by_path = program.find('/') == std::string::npos;
-  const Found found = by_path ? search(program, path) : Found{examine(program), program};
+  const bool by_path = is_by_path(program);
+  const Found found = locate(program, path);
   switch (found.verdict) {
     case Verdict::executable:
       return std::nullopt;

@@ -15,4 +15,7 @@ struct ProgramProblem {
 // `path` is the value of PATH. Nothing is returned when the program can be started.
 std::optional<ProgramProblem> find_problem(const std::string& program, std::string_view path);
 
+// The file that would be started; a relative path stays one. Nothing when there is none.
+std::optional<std::string> find_program(const std::string& program, std::string_view path);
+
 }  // namespace fedrun::launcher

@@ -21,7 +21,6 @@ constexpr const char* one_host = "--mca pml ob1 --mca btl self,vader,tcp ";
 constexpr const char* patient = "--mca mpi_yield_when_idle 1 ";
 
 constexpr const char* kept = "fedrun keep-rank -- ";
-constexpr const char* far = "--mca plm_rsh_args '-o BatchMode=yes' ";
 
 Launch launch(Placement placement, const std::vector<std::string>& program = {"p"}) {
   Launch result;
@@ -50,29 +49,26 @@ TEST(MpirunCommand, ByTable) {
        std::string("mpirun --allow-run-as-root -np 1 --oversubscribe --bind-to none ") + one_host + patient + kept +
            "p"},
       {"several hosts", launch({4, {{"far", 2}, {"10.0.0.2", 2}}}),
-       std::string("mpirun -np 4 --host far:2,10.0.0.2:2 --map-by slot --bind-to none ") + far + patient + kept + "p"},
+       std::string("mpirun -np 4 --host far:2,10.0.0.2:2 --map-by slot --bind-to none ") + patient + kept + "p"},
       {"domain names", launch({2, {{"a.example.org", 1}, {"b", 1}}}),
        std::string(
            "mpirun -np 2 --host a.example.org:1,b:1 --map-by slot --bind-to none --mca orte_keep_fqdn_hostnames "
            "1 ") +
-           far + patient + kept + "p"},
+           patient + kept + "p"},
       {"the user's own parameters",
        with(launch({2, {}}),
             [](Launch& l) {
               l.mca_parameters = {"pml", "btl", "mpi_yield_when_idle"};
             }),
        std::string("mpirun -np 2 --oversubscribe --bind-to none ") + kept + "p"},
-      {"the user's own agent",
-       with(launch({2, {{"a", 1}, {"b", 1}}}), [](Launch& l) { l.mca_parameters = {"plm_rsh_agent"}; }),
-       std::string("mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none ") + patient + kept + "p"},
       {"port, key and network",
        with(launch({2, {{"a", 1}, {"b", 1}}}),
             [](Launch& l) {
-              l.ssh_options = {"-p", "2222", "-i", "key"};
+              l.remote_parameters = {{"plm_rsh_args", "-p 2222"}};
               l.network = "10.0.0.0/24";
             }),
-       std::string("mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none --mca plm_rsh_args '-p 2222 -i key -o "
-                   "BatchMode=yes' --mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 ") +
+       std::string("mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none --mca plm_rsh_args '-p 2222' "
+                   "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 ") +
            patient + kept + "p"},
       {"arguments for mpirun",
        with(launch({1, {}}),
@@ -86,8 +82,8 @@ TEST(MpirunCommand, ByTable) {
             [](Launch& l) {
               l.variables = {{"A", "1 2"}, {"PATH", std::nullopt}};
             }),
-       std::string("A='1 2' mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none ") + far + patient +
-           "-x A -x PATH " + kept + "p"},
+       std::string("A='1 2' mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none ") + patient + "-x A -x PATH " +
+           kept + "p"},
   };
   for (const auto& example : cases) {
     EXPECT_EQ(to_shell(make_mpirun_command(example.launch)), example.command) << example.what;

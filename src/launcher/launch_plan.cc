@@ -1,0 +1,120 @@
+#include <fedrun/core/error.h>
+#include <fedrun/launcher/hosts.h>
+#include <fedrun/launcher/launch_plan.h>
+#include <fedrun/launcher/rank_environment.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace fedrun::launcher {
+namespace {
+
+const char* variable(const char* name) { return std::getenv(name); }
+
+std::vector<Host> requested_hosts(const Options& options) {
+  if (options.hosts) return parse_hosts(*options.hosts, options.slots_per_host);
+  if (options.hostfile) return read_hostfile(*options.hostfile, options.slots_per_host);
+  return {};
+}
+
+int terminal_columns() {
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;  // not a terminal
+  return std::min<int>(size.ws_col, 10000);
+}
+
+std::set<std::string> mca_parameters_in_environment() {
+  constexpr std::string_view prefix = "OMPI_MCA_";
+  std::set<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with(prefix)) names.emplace(text.substr(prefix.size(), text.find('=') - prefix.size()));
+  }
+  return names;
+}
+
+// A rank that somebody looks at takes its time, and the others wait for it.
+void allow_for_debugging(Options& options, int ranks) {
+  if (!options.debug_rank) return;
+  if (*options.debug_rank >= ranks) {
+    throw UsageError(fmt::format("--debug-rank {}: this run has the ranks 0 to {}", *options.debug_rank, ranks - 1));
+  }
+  options.settings.emplace_back("FEDRUN_STALL_ABORT_SECONDS", "0");
+}
+
+std::vector<std::string> hosts_of_ranks(const Placement& placement) {
+  std::vector<std::string> hosts;
+  for (const Host& host : placement.hosts) {
+    const auto left = static_cast<size_t>(placement.ranks) - hosts.size();
+    hosts.insert(hosts.end(), std::min(static_cast<size_t>(host.slots), left), host.name);
+  }
+  hosts.resize(static_cast<size_t>(placement.ranks), "this machine");
+  return hosts;
+}
+
+}  // namespace
+
+std::string search_path() {
+  const char* path = variable("PATH");
+  return path != nullptr ? path : "/bin:/usr/bin";
+}
+
+std::string path_of_this_command() {
+  std::error_code problem;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", problem);
+  if (problem) throw BackendError(fmt::format("cannot find out the path of fedrun: {}", problem.message()));
+  return path.string();
+}
+
+RemoteShell remote_shell(const Options& options) {
+  const char* agents = variable("OMPI_MCA_plm_rsh_agent");
+  RemoteShell shell;
+  if (agents != nullptr) shell.agent = choose_agent(agents, search_path());
+  shell.port = options.ssh_port;
+  shell.identity_file = options.ssh_identity_file;
+  return shell;
+}
+
+Placement plan_placement(const Options& options) { return place(options.ranks, requested_hosts(options)); }
+
+Launch plan_launch(Options options) {
+  Launch launch;
+  launch.placement = plan_placement(options);
+  allow_for_debugging(options, launch.placement.ranks);
+  launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable);
+  launch.fedrun = path_of_this_command();
+  launch.keeper.binding = options.binding;
+  launch.keeper.debug_rank = options.debug_rank;
+  launch.keeper.debugger = options.debugger;
+  launch.keeper.program = options.program;
+  launch.as_root = geteuid() == 0;
+  launch.remote_parameters = remote_shell(options).open_mpi_parameters();
+  launch.network = options.network_interfaces.value_or("");
+  launch.mpi_arguments = options.mpi_arguments;
+  launch.mca_parameters = mca_parameters_in_environment();
+  return launch;
+}
+
+Supervision plan_supervision(const Options& options, const Launch& launch) {
+  Supervision supervision;
+  supervision.hosts = hosts_of_ranks(launch.placement);
+  supervision.display.prefix = options.prefix;
+  supervision.display.timestamps = options.timestamps;
+  supervision.display.show_all = options.verbose;
+  supervision.display.output_directory = options.output_directory;
+  supervision.show_mpirun_messages = options.verbose;
+  supervision.start_timeout = options.start_timeout;
+  supervision.timeout = options.timeout;
+  supervision.keeper = launch.keeper;
+  return supervision;
+}
+
+}  // namespace fedrun::launcher
