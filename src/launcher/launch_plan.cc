@@ -45,7 +45,7 @@ std::set<std::string> mca_parameters_in_environment() {
 void allow_for_debugging(Options& options, int ranks) {
   if (!options.debug_rank) return;
   if (*options.debug_rank >= ranks) {
-    throw UsageError(fmt::format("--debug-rank {}: this run has the ranks 0 to {}", *options.debug_rank, ranks - 1));
+    throw UsageError(fmt::format("--debug-rank {}: the run has the ranks 0 to {}", *options.debug_rank, ranks - 1));
   }
   options.settings.emplace_back("FEDRUN_STALL_ABORT_SECONDS", "0");
 }
