@@ -88,13 +88,19 @@ void Orphans::end() {
   const auto is_ours = [&](pid_t pid) {
     return std::find(not_ours_.begin(), not_ours_.end(), pid) == not_ours_.end() && getsid(pid) == getsid(0);
   };
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  // The processes around the ranks notice by themselves that mpirun is dead, and clear up after it.
+  const auto kill_from = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const auto give_up = kill_from + std::chrono::seconds(1);
   while (std::chrono::steady_clock::now() < give_up) {
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    bool killed = false;
-    for (const pid_t pid : children()) killed |= is_ours(pid) && kill(pid, SIGKILL) == 0;
-    if (!killed) return;
+    bool any_left = false;
+    for (const pid_t pid : children()) {
+      if (!is_ours(pid)) continue;
+      any_left = true;
+      if (std::chrono::steady_clock::now() >= kill_from) kill(pid, SIGKILL);
+    }
+    if (!any_left) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the children of those become ours in turn
   }
 }

@@ -27,7 +27,8 @@ class Orphans {
  public:
   Orphans();
 
-  // Kills them and waits for their end. One that has left fedrun's session did so on purpose (a daemon) and stays.
+  // Waits for their end, and kills those that stay. One that has left fedrun's session did so on purpose (a daemon) and
+  // stays.
   void end();
 
  private:

@@ -50,16 +50,6 @@ void allow_for_debugging(Options& options, int ranks) {
   options.settings.emplace_back("FEDRUN_STALL_ABORT_SECONDS", "0");
 }
 
-std::vector<std::string> hosts_of_ranks(const Placement& placement) {
-  std::vector<std::string> hosts;
-  for (const Host& host : placement.hosts) {
-    const auto left = static_cast<size_t>(placement.ranks) - hosts.size();
-    hosts.insert(hosts.end(), std::min(static_cast<size_t>(host.slots), left), host.name);
-  }
-  hosts.resize(static_cast<size_t>(placement.ranks), "this machine");
-  return hosts;
-}
-
 }  // namespace
 
 std::string search_path() {
@@ -105,7 +95,7 @@ Launch plan_launch(Options options) {
 
 Supervision plan_supervision(const Options& options, const Launch& launch) {
   Supervision supervision;
-  supervision.hosts = hosts_of_ranks(launch.placement);
+  for (const RankPlace& place : ranks_in_order(launch.placement)) supervision.hosts.push_back(place.host);
   supervision.display.prefix = options.prefix;
   supervision.display.timestamps = options.timestamps;
   supervision.display.show_all = options.verbose;

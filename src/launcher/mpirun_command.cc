@@ -16,9 +16,10 @@ void append_mca(std::vector<std::string>& arguments, const Launch& launch, const
   if (!launch.mca_parameters.contains(name)) append(arguments, {"--mca", name, value});
 }
 
-std::string host_list(const std::vector<Host>& hosts) {
+// The host of each rank.
+std::string host_list(const Placement& placement) {
   std::string list;
-  for (const Host& host : hosts) list += fmt::format("{}{}:{}", list.empty() ? "" : ",", host.name, host.slots);
+  for (const RankPlace& place : ranks_in_order(placement)) list += (list.empty() ? "" : ",") + place.host;
   return list;
 }
 
@@ -35,7 +36,8 @@ void append_placement(std::vector<std::string>& arguments, const Launch& launch)
     // A permission, not a request: mpirun counts physical cores as slots, and this machine takes any number of ranks.
     append(arguments, {"--oversubscribe"});
   } else {
-    append(arguments, {"--host", host_list(placement.hosts), "--map-by", "slot"});
+    // Given slots instead, mpirun would begin with the host that it runs on, wherever that stands among the others.
+    append(arguments, {"--host", host_list(placement), "--map-by", "seq"});
   }
   // mpirun's default binds a rank to one core, and all its compute threads with it; without binding, the kernel spreads
   // them over the cores that the thread budget counts. It also works in containers that forbid binding.

@@ -6,6 +6,7 @@
 #include <fedrun/launcher/exec_strings.h>
 #include <fedrun/launcher/frame.h>
 #include <fedrun/launcher/memory_kills.h>
+#include <fedrun/launcher/mpirun_leftovers.h>
 #include <fedrun/launcher/pending_output.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_child.h>
@@ -37,7 +38,8 @@ using std::chrono::milliseconds;
 constexpr size_t most_pending_bytes = size_t{64} * 1024;
 // What processes that the rank has left behind still write is worth so long a wait.
 constexpr milliseconds wait_for_last_words{200};
-constexpr milliseconds orderly_end_within{2000};
+// A rank whose mpirun has died may save something, but not for long: fedrun waits for it.
+constexpr milliseconds orderly_end_within{500};
 
 int number_in_environment(const char* name, int fallback) {
   const char* text = std::getenv(name);
@@ -80,6 +82,7 @@ class RankKeeper {
       if (ended_at_ && Clock::now() > *ended_at_ + wait_for_last_words) break;
       wait_and_handle();
     }
+    if (parent_died_) leave_nothing();
     send(FrameKind::ended, to_text(ending()));
     while (!pending_.empty() && pending_.problem() == 0 && !parent_died_) wait_and_handle();
     return ending().code_for_shells();
@@ -107,12 +110,15 @@ class RankKeeper {
     if (waiting[3].revents != 0) forward(child_.errors, FrameKind::errors);
     if (waiting[4].revents != 0) read_progress();
     if (waiting[5].revents != 0) pending_.write_some();
-    if (kill_at_ && Clock::now() >= *kill_at_) kill(-getpgrp(), SIGKILL);  // us, too: nobody is left to report to
+    if (kill_at_ && Clock::now() >= *kill_at_) {
+      kill_at_.reset();
+      if (!status_) kill(child_.pid, SIGKILL);
+    }
   }
 
   int milliseconds_to_wait() const {
     if (ended_at_) return static_cast<int>(wait_for_last_words.count());
-    return kill_at_ ? 100 : -1;
+    return kill_at_ ? 50 : -1;
   }
 
   void handle(const signalfd_siginfo& info) {
@@ -134,6 +140,13 @@ class RankKeeper {
     parent_died_ = true;
     kill_at_ = Clock::now() + orderly_end_within;
     kill(-getpgrp(), SIGTERM);
+  }
+
+  // There is nobody to report to, and nobody else who would do it.
+  [[noreturn]] static void leave_nothing() {
+    remove_mpirun_leftovers();
+    kill(-getpgrp(), SIGKILL);  // what the rank has started, and us
+    _exit(EXIT_FAILURE);
   }
 
   void forward(FileDescriptor& from, FrameKind kind) {

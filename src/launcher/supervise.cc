@@ -262,13 +262,11 @@ class Supervisor {
     const RankReports& reports = display_.reports();
     display_.show_lines(take_reports() + report);
     display_.show_lines(reports.repeated());
-    const bool only_victims = !cause || reports.lost_a_peer(*cause);
-    const std::string& from_mpirun = mpirun_text_.explanation();
-    if (only_victims && !from_mpirun.empty() && !blames_victim(from_mpirun)) {
-      return display_.show_lines(fmt::format("fedrun: {}\n", from_mpirun));
+    if (mpirun_knows_better(cause)) {
+      return display_.show_lines(fmt::format("fedrun: {}\n", mpirun_text_.explanation()));
     }
     if (!cause) return explain_mpirun();
-    if (only_victims) {
+    if (reports.lost_a_peer(*cause)) {
       display_.show_lines(reports.of_victims());
     } else if (report.empty() && !last_lines_shown) {
       display_.show_lines(last_lines(record_, *cause));
@@ -285,13 +283,16 @@ class Supervisor {
 
   int ranks() const { return static_cast<int>(record_.ranks.size()); }
 
-  // The rank that ended first did so because another does not answer: that one has not ended, and nobody else can tell.
-  bool blames_victim(std::string_view explanation) const {
+  // The process around a rank was killed and could not say so, or a rank left without an error. Not when mpirun names a
+  // rank that only lost another: then that other one does not answer, has not ended, and nobody else can tell.
+  bool mpirun_knows_better(std::optional<int> cause) const {
+    const RankReports& reports = display_.reports();
+    const std::string_view explanation = mpirun_text_.explanation();
+    if (explanation.empty() || (cause && !reports.lost_a_peer(*cause))) return false;
     for (int rank = 0; rank < ranks(); ++rank) {
-      if (!display_.reports().lost_a_peer(rank)) continue;
-      if (explanation.starts_with(fmt::format("rank {} exited ", rank))) return true;
+      if (reports.lost_a_peer(rank) && explanation.starts_with(fmt::format("rank {} exited ", rank))) return false;
     }
-    return false;
+    return true;
   }
 
   void explain_mpirun() {
@@ -308,6 +309,7 @@ class Supervisor {
     if (WIFSIGNALED(*mpirun_status_)) return 128 + WTERMSIG(*mpirun_status_);
     if (*mpirun_status_ == 0) return 0;
     const auto cause = find_cause(record_, display_.reports());
+    if (mpirun_knows_better(cause)) return WEXITSTATUS(*mpirun_status_);
     return cause ? record_.ranks[static_cast<size_t>(*cause)].ending->code_for_shells() : WEXITSTATUS(*mpirun_status_);
   }
 

@@ -2,6 +2,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/launcher/debugger.h>
 #include <fedrun/launcher/keeper_options.h>
+#include <fedrun/launcher/mpirun_leftovers.h>
 #include <fedrun/launcher/rank_files.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,6 +83,27 @@ TEST(ProcessorsFor, ThisMachine) {
   const auto processors = usable_processors();
   ASSERT_FALSE(processors.empty());
   bind_this_process(processors_for(Binding::core, processors, 0, 1));
+}
+
+std::vector<std::filesystem::path> leftovers(const char* directory, const char* job, const char* rank) {
+  return mpirun_leftovers([&](const char* name) {
+    const std::string_view wanted = name;
+    return wanted == "PMIX_SERVER_TMPDIR" ? directory : wanted == "PMIX_NAMESPACE" ? job : rank;
+  });
+}
+
+TEST(MpirunLeftovers, AreNamedAsOpenMpiNamesThem) {
+  EXPECT_THAT(leftovers("/tmp/ompi.vm.0/pid.31383", "375980033", "1"),
+              ElementsAre("/tmp/ompi.vm.0/pid.31383", "/dev/shm/vader_segment.vm.0.16690001.1"));
+}
+
+TEST(MpirunLeftovers, NothingElseIsRemoved) {
+  for (const char* directory :
+       {"/", "", "/home/me", "/tmp/ompi.vm.0", "ompi.vm.0/pid.1", "/tmp/pid.1", "/tmp/ompi.x/pid.1/.."}) {
+    EXPECT_TRUE(leftovers(directory, "1", "0").empty()) << directory;
+  }
+  EXPECT_TRUE(leftovers(nullptr, "1", "0").empty());
+  EXPECT_TRUE(leftovers("/tmp/ompi.vm.0/pid.1", nullptr, "0").empty());
 }
 
 TEST(UnderDebugger, Commands) {

@@ -44,16 +44,17 @@ TEST(MpirunCommand, ByTable) {
       {"this machine", launch({2, {}}, {"./train", "--lr", "0.1"}),
        std::string("mpirun -np 2 --oversubscribe --bind-to none ") + one_host + patient + kept + "./train --lr 0.1"},
       {"this machine by name", launch({3, {{"localhost", 3}}}),
-       std::string("mpirun -np 3 --host localhost:3 --map-by slot --bind-to none ") + one_host + patient + kept + "p"},
+       std::string("mpirun -np 3 --host localhost,localhost,localhost --map-by seq --bind-to none ") + one_host +
+           patient + kept + "p"},
       {"root", with(launch({1, {}}), [](Launch& l) { l.as_root = true; }),
        std::string("mpirun --allow-run-as-root -np 1 --oversubscribe --bind-to none ") + one_host + patient + kept +
            "p"},
       {"several hosts", launch({4, {{"far", 2}, {"10.0.0.2", 2}}}),
-       std::string("mpirun -np 4 --host far:2,10.0.0.2:2 --map-by slot --bind-to none ") + patient + kept + "p"},
+       std::string("mpirun -np 4 --host far,far,10.0.0.2,10.0.0.2 --map-by seq --bind-to none ") + patient + kept +
+           "p"},
       {"domain names", launch({2, {{"a.example.org", 1}, {"b", 1}}}),
-       std::string(
-           "mpirun -np 2 --host a.example.org:1,b:1 --map-by slot --bind-to none --mca orte_keep_fqdn_hostnames "
-           "1 ") +
+       std::string("mpirun -np 2 --host a.example.org,b --map-by seq --bind-to none --mca orte_keep_fqdn_hostnames "
+                   "1 ") +
            patient + kept + "p"},
       {"the user's own parameters",
        with(launch({2, {}}),
@@ -67,7 +68,7 @@ TEST(MpirunCommand, ByTable) {
               l.remote_parameters = {{"plm_rsh_args", "-p 2222"}};
               l.network = "10.0.0.0/24";
             }),
-       std::string("mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none --mca plm_rsh_args '-p 2222' "
+       std::string("mpirun -np 2 --host a,b --map-by seq --bind-to none --mca plm_rsh_args '-p 2222' "
                    "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 ") +
            patient + kept + "p"},
       {"arguments for mpirun",
@@ -82,8 +83,8 @@ TEST(MpirunCommand, ByTable) {
             [](Launch& l) {
               l.variables = {{"A", "1 2"}, {"PATH", std::nullopt}};
             }),
-       std::string("A='1 2' mpirun -np 2 --host a:1,b:1 --map-by slot --bind-to none ") + patient + "-x A -x PATH " +
-           kept + "p"},
+       std::string("A='1 2' mpirun -np 2 --host a,b --map-by seq --bind-to none ") + patient + "-x A -x PATH " + kept +
+           "p"},
   };
   for (const auto& example : cases) {
     EXPECT_EQ(to_shell(make_mpirun_command(example.launch)), example.command) << example.what;
