@@ -16,7 +16,9 @@ constexpr std::string_view signalled = "mpirun noticed that process rank ";
 constexpr std::string_view left_early = "mpirun has exited due to process rank ";
 constexpr std::string_view aborted = "MPI_ABORT was invoked on rank ";
 constexpr std::string_view says_nothing = "Primary job  terminated normally, but ";
-constexpr std::array ending_blocks = {exited, signalled, left_early, aborted, says_nothing};
+constexpr std::string_view daemon_ended = "ORTE was unable to reliably start one or more daemons";
+constexpr std::string_view daemon_lost = "ORTE has lost communication with a remote daemon";
+constexpr std::array ending_blocks = {exited, signalled, left_early, aborted, says_nothing, daemon_ended, daemon_lost};
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -58,6 +60,9 @@ std::optional<std::string> explain_ending_block(std::string_view block) {
     const int found =
         std::sscanf(text.c_str() + aborted.size(), "%d in communicator MPI_COMM_WORLD with errorcode %d", &rank, &code);
     if (found == 2) return fmt::format("rank {} called MPI_Abort with code {}", rank, code);
+  } else if (text.starts_with(daemon_ended) || text.starts_with(daemon_lost)) {
+    return "a host could not be reached, or was lost: it is down, its network is, or mpirun's daemon was killed there; "
+           "`fedrun check` tells more";
   }
   return std::nullopt;
 }

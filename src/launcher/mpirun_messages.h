@@ -12,11 +12,10 @@ namespace fedrun::launcher {
 // mpirun sets its messages between two lines of dashes; what stands between them is a block.
 bool is_ruler(std::string_view line);
 
-// True for the first line of a block that only says that a rank has ended the run. Other blocks, such as those about
-// hosts that cannot be reached, are causes.
+// True for the first line of a block that says no more than explain_ending_block does. Other blocks are shown.
 bool begins_ending_block(std::string_view line);
 
-// What such a block says about the rank, as a sentence without a subject in front: "rank 1 on a exited with code 3".
+// What such a block says, such as "rank 1 on a exited with code 3".
 std::optional<std::string> explain_ending_block(std::string_view block);
 
 // "2 more processes have sent help message ...": mpirun counts blocks that it did not print.

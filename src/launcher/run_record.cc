@@ -1,4 +1,6 @@
 #include <fedrun/launcher/run_record.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -23,6 +25,29 @@ void RunRecord::end(int rank, RankEnding ending, RunClock::time_point now) {
   record.ending = std::move(ending);
   record.ended_at = now;
   order_of_ends.push_back(rank);
+}
+
+std::vector<int> ranks_that(const RunRecord& record, bool (*test)(const RankRecord&)) {
+  std::vector<int> list;
+  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
+    if (test(record.ranks[rank])) list.push_back(static_cast<int>(rank));
+  }
+  return list;
+}
+
+std::string by_host(const RunRecord& record, const std::vector<int>& ranks) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < ranks.size();) {
+    const std::string& host = record.ranks[static_cast<size_t>(ranks[begin])].host;
+    size_t end = begin;
+    while (end < ranks.size() && record.ranks[static_cast<size_t>(ranks[end])].host == host) ++end;
+    parts.push_back(fmt::format("{} on {}",
+                                fmt::join(ranks.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          ranks.begin() + static_cast<std::ptrdiff_t>(end), ", "),
+                                host));
+    begin = end;
+  }
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(parts, " and "));
 }
 
 }  // namespace fedrun::launcher

@@ -41,4 +41,9 @@ struct RunRecord {
   std::vector<int> order_of_ends;
 };
 
+std::vector<int> ranks_that(const RunRecord& record, bool (*test)(const RankRecord&));
+
+// "rank 3 on node2", "ranks 2, 3 on node2 and 5 on node3"
+std::string by_host(const RunRecord& record, const std::vector<int>& ranks);
+
 }  // namespace fedrun::launcher

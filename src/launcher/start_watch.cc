@@ -1,9 +1,7 @@
 #include <fedrun/launcher/start_watch.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace fedrun::launcher {
 namespace {
@@ -21,30 +19,6 @@ bool all_started(const RunRecord& record) {
 // A first rank that connects shows that the program is one of fedrun's, so the others should follow.
 bool uses_fedrun(const RunRecord& record) {
   return std::any_of(record.ranks.begin(), record.ranks.end(), [](const auto& rank) { return rank.begun; });
-}
-
-std::vector<int> ranks_that(const RunRecord& record, bool (*test)(const RankRecord&)) {
-  std::vector<int> list;
-  for (size_t rank = 0; rank < record.ranks.size(); ++rank) {
-    if (test(record.ranks[rank])) list.push_back(static_cast<int>(rank));
-  }
-  return list;
-}
-
-// "rank 3 on node2", "ranks 2, 3 on node2 and 5 on node3"
-std::string by_host(const RunRecord& record, const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < ranks.size();) {
-    const std::string& host = record.ranks[static_cast<size_t>(ranks[begin])].host;
-    size_t end = begin;
-    while (end < ranks.size() && record.ranks[static_cast<size_t>(ranks[end])].host == host) ++end;
-    parts.push_back(fmt::format("{} on {}",
-                                fmt::join(ranks.begin() + static_cast<std::ptrdiff_t>(begin),
-                                          ranks.begin() + static_cast<std::ptrdiff_t>(end), ", "),
-                                host));
-    begin = end;
-  }
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(parts, " and "));
 }
 
 }  // namespace

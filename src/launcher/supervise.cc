@@ -263,7 +263,8 @@ class Supervisor {
     display_.show_lines(take_reports() + report);
     display_.show_lines(reports.repeated());
     if (mpirun_knows_better(cause)) {
-      return display_.show_lines(fmt::format("fedrun: {}\n", mpirun_text_.explanation()));
+      display_.show_lines(fmt::format("fedrun: {}\n", mpirun_text_.explanation()));
+      return tell_who_is_missing();
     }
     if (!cause) return explain_mpirun();
     if (reports.lost_a_peer(*cause)) {
@@ -273,6 +274,13 @@ class Supervisor {
     }
     display_.show_lines(
         fmt::format("fedrun: {}\n", how_it_ended(record_, *cause, std::chrono::system_clock::now(), RunClock::now())));
+  }
+
+  // With its host, a rank is lost without a word.
+  void tell_who_is_missing() {
+    const auto missing = ranks_that(record_, [](const RankRecord& rank) { return rank.started && !rank.ending; });
+    if (missing.empty()) return;
+    display_.show_lines(fmt::format("fedrun: nothing was heard of the end of {}\n", by_host(record_, missing)));
   }
 
   std::string take_reports() {

@@ -82,6 +82,8 @@ start_run node1:1,node2:1
 kill_on KILL node2 dropbear # the process of mpirun's connection, not the server
 end_of_run
 [[ $status != 0 ]] || complain "a lost connection is no success"
+expect_output "fedrun: a host could not be reached, or was lost"
+expect_output "fedrun: nothing was heard of the end of rank 1 on node2"
 expect_nothing_left "kill -9 of an ssh connection"
 
 start_run node1:1,node2:1

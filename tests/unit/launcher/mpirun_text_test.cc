@@ -90,6 +90,15 @@ TEST(MpirunText, LeavingWithoutFinalizeIsExplained) {
   EXPECT_THAT(text.explanation(), HasSubstr("rank 1 on vm left while the others were still running"));
 }
 
+TEST(MpirunText, ALostHostIsExplainedBriefly) {
+  for (const char* first_line : {"ORTE was unable to reliably start one or more daemons.\n",
+                                 "ORTE has lost communication with a remote daemon.\n"}) {
+    MpirunText text(false);
+    EXPECT_EQ(text.feed(block(std::string(first_line) + "This usually is caused by:\n\n* many things\n")), "");
+    EXPECT_THAT(text.explanation(), testing::StartsWith("a host could not be reached, or was lost"));
+  }
+}
+
 TEST(MpirunText, KeepsComplaintsForLater) {
   MpirunText text(false);
   EXPECT_EQ(text.feed(complaints), "");
