@@ -8,7 +8,7 @@ if [[ ! -d $data ]]; then
   exit 77
 fi
 
-output=$("$bin/fedrun" -np 2 "$bin/mnist" --data-dir "$data" --epochs 1)
+output=$("$bin/fedrun" --no-prefix -np 2 "$bin/mnist" --data-dir "$data" --epochs 1)
 tail -3 <<<"$output"
 grep -F 'Epoch [1/1], Step [300/300]' <<<"$output" >/dev/null
 accuracy=$(sed -nE 's/^Test accuracy on 10000 images of MNIST: ([0-9.]+) %$/\1/p' <<<"$output")

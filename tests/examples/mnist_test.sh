@@ -5,7 +5,7 @@ bin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-train() { "$bin/fedrun" -np "$1" "$bin/mnist" --epochs 1 "${@:3}" --json "$work/$2.jsonl" >"$work/$2.txt"; }
+train() { "$bin/fedrun" --no-prefix -np "$1" "$bin/mnist" --epochs 1 "${@:3}" --json "$work/$2.jsonl" >"$work/$2.txt"; }
 
 train 2 first
 cat "$work/first.txt"
