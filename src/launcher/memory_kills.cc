@@ -14,13 +14,17 @@ std::string read_file(const std::string& name) {
   return text.str();
 }
 
-// Version 2 of control groups: "0::/user.slice/job1"
-std::string control_group() {
+// The file with the counts of our control group: of version 2 ("0::/user.slice/job1"), or of version 1
+// ("4:memory:/job1"). Where a machine has both, the second is the one that counts memory.
+std::string file_of_control_group() {
   std::istringstream lines(read_file("/proc/self/cgroup"));
+  std::string file;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("0::")) return line.substr(3);
+    const std::string path = line.substr(line.rfind(':') + 1);
+    if (line.starts_with("0::") && file.empty()) file = "/sys/fs/cgroup" + path + "/memory.events";
+    if (line.find(":memory:") != std::string::npos) file = "/sys/fs/cgroup/memory" + path + "/memory.oom_control";
   }
-  return {};
+  return file;
 }
 
 }  // namespace
@@ -36,8 +40,7 @@ std::optional<long> parse_memory_kills(std::string_view text) {
 }
 
 long count_memory_kills() {
-  if (const auto ours = parse_memory_kills(read_file("/sys/fs/cgroup" + control_group() + "/memory.events")))
-    return *ours;
+  if (const auto ours = parse_memory_kills(read_file(file_of_control_group()))) return *ours;
   return parse_memory_kills(read_file("/proc/vmstat")).value_or(0);
 }
 

@@ -167,6 +167,7 @@ TEST(StartWatch, WithoutALimitRanksMustOnlyStart) {
 
 TEST(MemoryKills, AreFoundInTheKernelsCounts) {
   EXPECT_EQ(parse_memory_kills("low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 0\n"), 4);
+  EXPECT_EQ(parse_memory_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), 2);
   EXPECT_EQ(parse_memory_kills("nr_free_pages 5\noom_kill 7\n"), 7);
   EXPECT_EQ(parse_memory_kills(""), std::nullopt);
   EXPECT_EQ(parse_memory_kills("oom_kill"), std::nullopt);
