@@ -25,10 +25,21 @@ std::vector<Host> requested_hosts(const Options& options) {
   return {};
 }
 
-int terminal_columns() {
+RunDisplay::Options display_options(const Options& options) {
+  RunDisplay::Options display;
+  display.prefix = options.prefix;
+  display.timestamps = options.timestamps;
+  display.show_all = options.verbose;
+  display.output_directory = options.output_directory;
+  return display;
+}
+
+// What a rank may fill of a line.
+int terminal_columns(const Options& options, int ranks) {
   winsize size = {};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;  // not a terminal
-  return std::min<int>(size.ws_col, 10000);
+  const int taken = Screen::prefix_columns(RunDisplay::screen_style(display_options(options), ranks));
+  return std::clamp(size.ws_col - taken, 0, 10000);
 }
 
 std::set<std::string> mca_parameters_in_environment() {
@@ -79,7 +90,8 @@ Launch plan_launch(Options options) {
   Launch launch;
   launch.placement = plan_placement(options);
   allow_for_debugging(options, launch.placement.ranks);
-  launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable);
+  launch.variables =
+      rank_environment(options, launch.placement, terminal_columns(options, launch.placement.ranks), variable);
   launch.fedrun = path_of_this_command();
   launch.keeper.binding = options.binding;
   launch.keeper.debug_rank = options.debug_rank;
@@ -96,10 +108,7 @@ Launch plan_launch(Options options) {
 Supervision plan_supervision(const Options& options, const Launch& launch) {
   Supervision supervision;
   for (const RankPlace& place : ranks_in_order(launch.placement)) supervision.hosts.push_back(place.host);
-  supervision.display.prefix = options.prefix;
-  supervision.display.timestamps = options.timestamps;
-  supervision.display.show_all = options.verbose;
-  supervision.display.output_directory = options.output_directory;
+  supervision.display = display_options(options);
   supervision.show_mpirun_messages = options.verbose;
   supervision.start_timeout = options.start_timeout;
   supervision.timeout = options.timeout;

@@ -31,14 +31,17 @@ bool wants_colour(int descriptor) { return isatty(descriptor) != 0 && std::geten
 
 }  // namespace
 
+Screen::Style RunDisplay::screen_style(const Options& options, int ranks) {
+  return {.ranks = ranks, .prefix = options.prefix && ranks > 1, .timestamps = options.timestamps};
+}
+
 RunDisplay::RunDisplay(const Options& options, RunRecord& record)
     : record_(record), one_target_(same_target()), lines_(record.ranks.size()), reports_(options.show_all) {
   const int ranks = static_cast<int>(record.ranks.size());
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-    screens_.emplace_back(Screen::Style{.ranks = ranks,
-                                        .prefix = options.prefix && ranks > 1,
-                                        .timestamps = options.timestamps,
-                                        .terminal = wants_colour(descriptor)});
+    Screen::Style style = screen_style(options, ranks);
+    style.terminal = wants_colour(descriptor);
+    screens_.emplace_back(style);
   }
   if (options.output_directory) files_.emplace(*options.output_directory, ranks);
 }

@@ -25,6 +25,8 @@ class RunDisplay {
     std::optional<std::string> output_directory;
   };
 
+  static Screen::Style screen_style(const Options& options, int ranks);
+
   // Throws UsageError when the output directory cannot be written.
   RunDisplay(const Options& options, RunRecord& record);
 

@@ -12,6 +12,11 @@ constexpr std::array colours = {36, 33, 32, 35, 34, 31};  // cyan, yellow, green
 
 }  // namespace
 
+int Screen::prefix_columns(Style style) {
+  style.terminal = false;  // colours take no room
+  return static_cast<int>(Screen(style).prefix(0, {}).size());
+}
+
 std::string Screen::show(int rank, std::string_view piece, std::chrono::system_clock::time_point now) {
   std::string text = make_room(rank);
   if (unfinished_ != rank) text += prefix(rank, now);

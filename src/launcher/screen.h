@@ -20,6 +20,9 @@ class Screen {
 
   explicit Screen(Style style) : style_(style) {}
 
+  // What stands in front of a line takes so much of its width.
+  static int prefix_columns(Style style);
+
   // A piece without an end is shown as the beginning of a line; if another rank writes before it goes on, that starts a
   // new line.
   std::string show(int rank, std::string_view piece, std::chrono::system_clock::time_point now);

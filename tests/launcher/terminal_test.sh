@@ -25,6 +25,10 @@ PROGRAM
 chmod +x ./*.sh
 
 expect_contains "width" "columns: 77" "$(wait_for_end | on_terminal -np 1 ./columns.sh)"
+rm terminal.txt
+text=$(wait_for_end | on_terminal -np 2 ./columns.sh)
+expect_contains "width beside the rank" "columns: 73" "$text"
+expect_contains "colour of the rank" $'\033[33m[1]\033[0m columns' "$text"
 
 rm terminal.txt
 text=$({ wait_until 30 terminal_shows "your name"; echo Ada; wait_for_end; } | on_terminal -np 1 ./ask.sh)

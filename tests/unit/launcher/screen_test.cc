@@ -96,6 +96,13 @@ TEST_F(ScreenTest, ByTable) {
   }
 }
 
+TEST_F(ScreenTest, KnowsTheWidthOfThePrefix) {
+  EXPECT_EQ(Screen::prefix_columns({.ranks = 2, .terminal = true}), 4);
+  EXPECT_EQ(Screen::prefix_columns({.ranks = 11}), 5);
+  EXPECT_EQ(Screen::prefix_columns({.ranks = 2, .prefix = false}), 0);
+  EXPECT_EQ(Screen::prefix_columns({.ranks = 2, .timestamps = true}), 17);
+}
+
 TEST_F(ScreenTest, Timestamps) {
   Screen screen({.ranks = 2, .timestamps = true});
   const std::string line =
