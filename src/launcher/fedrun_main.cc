@@ -2,6 +2,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/version.h>
 #include <fedrun/launcher/check_build.h>
+#include <fedrun/launcher/help.h>
 #include <fedrun/launcher/hosts.h>
 #include <fedrun/launcher/mpirun_command.h>
 #include <fedrun/launcher/options.h>
@@ -31,8 +32,8 @@ constexpr int exit_usage = 2;
 constexpr int exit_failure = 1;
 
 std::vector<Host> requested_hosts(const Options& options) {
-  if (options.hosts) return parse_hosts(*options.hosts);
-  if (options.hostfile) return read_hostfile(*options.hostfile);
+  if (options.hosts) return parse_hosts(*options.hosts, options.slots_per_host);
+  if (options.hostfile) return read_hostfile(*options.hostfile, options.slots_per_host);
   return {};
 }
 
@@ -94,6 +95,10 @@ int act(const std::vector<std::string>& arguments) {
   switch (options.action) {
     case Action::launch:
       return run(options);
+    case Action::check:
+    case Action::completion:
+    case Action::man_page:
+      throw UsageError("this build of fedrun cannot do that yet");
     case Action::show_help:
       fmt::print("{}", help_text());
       break;

@@ -1,6 +1,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/parse.h>
 #include <fedrun/launcher/hosts.h>
+#include <fedrun/launcher/split_list.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -68,7 +69,7 @@ void add(std::vector<Host>& hosts, const std::string& name, int slots) {
   }
 }
 
-void add_line(std::vector<Host>& hosts, std::string_view line) {
+void add_line(std::vector<Host>& hosts, std::string_view line, int default_slots) {
   const size_t name_end = std::min(line.find_first_of(blanks), line.size());
   auto [name, slots] = parse_host(line.substr(0, name_end));
   const std::string_view rest = trim(line.substr(name_end));
@@ -78,21 +79,19 @@ void add_line(std::vector<Host>& hosts, std::string_view line) {
     }
     slots = checked_slots(rest.substr(std::string_view("slots=").size()));
   }
-  add(hosts, name, slots.value_or(1));
+  add(hosts, name, slots.value_or(default_slots));
 }
 
 }  // namespace
 
-std::vector<Host> parse_hosts(std::string_view list) {
+std::vector<Host> parse_hosts(std::string_view list, int default_slots) {
   std::vector<Host> hosts;
   try {
-    for (size_t begin = 0; begin <= list.size();) {
-      const size_t end = std::min(list.find(',', begin), list.size());
-      const std::string_view item = trim(list.substr(begin, end - begin));
+    for (const std::string_view part : split_list(list, ',')) {
+      const std::string_view item = trim(part);
       if (item.empty()) throw UsageError("a host name is missing");
       const auto [name, slots] = parse_host(item);
-      add(hosts, name, slots.value_or(1));
-      begin = end + 1;
+      add(hosts, name, slots.value_or(default_slots));
     }
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("hosts '{}': {}; write them as a:2,b:2", list, error.what()));
@@ -100,7 +99,7 @@ std::vector<Host> parse_hosts(std::string_view list) {
   return hosts;
 }
 
-std::vector<Host> parse_hostfile(std::string_view text, std::string_view file) {
+std::vector<Host> parse_hostfile(std::string_view text, std::string_view file, int default_slots) {
   std::vector<Host> hosts;
   int line_number = 0;
   while (!text.empty()) {
@@ -110,7 +109,7 @@ std::vector<Host> parse_hostfile(std::string_view text, std::string_view file) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     try {
-      add_line(hosts, line);
+      add_line(hosts, line, default_slots);
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("{}:{}: {}", file, line_number, error.what()));
     }
@@ -120,7 +119,7 @@ std::vector<Host> parse_hostfile(std::string_view text, std::string_view file) {
   return hosts;
 }
 
-std::vector<Host> read_hostfile(const std::filesystem::path& file) {
+std::vector<Host> read_hostfile(const std::filesystem::path& file, int default_slots) {
   std::error_code ignored;
   std::ifstream stream(file);
   if (!stream || std::filesystem::is_directory(file, ignored)) {
@@ -129,7 +128,7 @@ std::vector<Host> read_hostfile(const std::filesystem::path& file) {
   }
   std::ostringstream text;
   text << stream.rdbuf();
-  return parse_hostfile(text.str(), file.string());
+  return parse_hostfile(text.str(), file.string(), default_slots);
 }
 
 bool is_this_machine(const Host& host) {

@@ -16,14 +16,14 @@ struct Host {
 };
 
 // All three add up the slots of a host that is named twice, as Open MPI does, and keep the order of first mention.
-// They throw UsageError that says where and what is expected.
+// A host without a number of slots gets `default_slots`. They throw UsageError that says where and what is expected.
 
 // "a:2,b": two slots on a, one on b.
-std::vector<Host> parse_hosts(std::string_view list);
+std::vector<Host> parse_hosts(std::string_view list, int default_slots = 1);
 
 // One host a line: "a slots=2", "a:2" or "a"; # begins a comment. `file` is only for messages.
-std::vector<Host> parse_hostfile(std::string_view text, std::string_view file);
-std::vector<Host> read_hostfile(const std::filesystem::path& file);
+std::vector<Host> parse_hostfile(std::string_view text, std::string_view file, int default_slots = 1);
+std::vector<Host> read_hostfile(const std::filesystem::path& file, int default_slots = 1);
 
 // By its names only, without asking the network.
 bool is_this_machine(const Host& host);

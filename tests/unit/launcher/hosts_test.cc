@@ -30,6 +30,11 @@ TEST(HostList, ReadsNamesAndSlots) {
   for (const auto& example : cases) EXPECT_EQ(parse_hosts(example.list), example.hosts) << example.list;
 }
 
+TEST(HostList, HostsWithoutANumberTakeTheDefault) {
+  EXPECT_EQ(parse_hosts("a,b:2", 4), (Hosts{{"a", 4}, {"b", 2}}));
+  EXPECT_EQ(parse_hostfile("a\nb:2\nc slots=1\n", "f", 4), (Hosts{{"a", 4}, {"b", 2}, {"c", 1}}));
+}
+
 TEST(HostList, ErrorsSayWhatIsWrong) {
   const struct {
     const char* list;
