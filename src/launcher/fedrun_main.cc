@@ -2,11 +2,13 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/version.h>
 #include <fedrun/launcher/check_build.h>
+#include <fedrun/launcher/check_table.h>
 #include <fedrun/launcher/help.h>
 #include <fedrun/launcher/hosts.h>
 #include <fedrun/launcher/mpirun_command.h>
 #include <fedrun/launcher/options.h>
 #include <fedrun/launcher/placement.h>
+#include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_environment.h>
 #include <fedrun/launcher/supervise.h>
@@ -70,9 +72,22 @@ Launch plan(const Options& options) {
   return launch;
 }
 
+// Readies the hosts and tells Open MPI the way to them. What the user has set by OMPI_MCA_* stays.
+void reach_hosts(const Options& options, const Launch& launch, MpirunCommand& command) {
+  auto parameters = remote_shell(options, variable).open_mpi_parameters();
+  const std::string network = prepare_hosts(options, launch.placement.hosts, variable);
+  if (!network.empty()) {
+    parameters.emplace_back("btl_tcp_if_include", network);
+    parameters.emplace_back("oob_tcp_if_include", network);
+  }
+  for (const auto& [name, value] : parameters) {
+    if (!launch.mca_parameters.contains(name)) command.environment.emplace_back("OMPI_MCA_" + name, value);
+  }
+}
+
 int run(const Options& options) {
   const Launch launch = plan(options);
-  const MpirunCommand command = make_mpirun_command(launch);
+  MpirunCommand command = make_mpirun_command(launch);
   if (options.dry_run) {
     fmt::print("{}\n", to_shell(command));
     return EXIT_SUCCESS;
@@ -86,8 +101,15 @@ int run(const Options& options) {
   if (find_problem("mpirun", search_path())) {
     throw BackendError("mpirun is not on PATH: run scripts/setup.sh, or install the Debian package openmpi-bin");
   }
+  if (!launch.placement.on_this_machine()) reach_hosts(options, launch, command);
   if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(command));
   return supervise(command, {.show_mpirun_messages = options.verbose});
+}
+
+int check(const Options& options) {
+  const PreflightResult result = check_hosts(options, requested_hosts(options), variable);
+  fmt::print("{}", check_table(result));
+  return result.passed ? EXIT_SUCCESS : exit_failure;
 }
 
 int act(const std::vector<std::string>& arguments) {
@@ -96,6 +118,7 @@ int act(const std::vector<std::string>& arguments) {
     case Action::launch:
       return run(options);
     case Action::check:
+      return check(options);
     case Action::completion:
     case Action::man_page:
       throw UsageError("this build of fedrun cannot do that yet");

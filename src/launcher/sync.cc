@@ -74,8 +74,7 @@ std::vector<std::string> missing_or_different(const std::vector<FileFacts>& here
 std::vector<std::string> rsync_command(const RemoteShell& shell, const Host& host,
                                        const std::vector<std::string>& paths) {
   std::vector<std::string> words = {
-      "rsync", "--archive", "--relative", "--no-implied-dirs", "-s", "--rsh", rsync_shell(shell.words()),
-      "--"};
+      "rsync", "--archive", "--relative", "--no-implied-dirs", "-s", "--rsh", rsync_shell(shell.words()), "--"};
   words.insert(words.end(), paths.begin(), paths.end());
   words.push_back(host.name + ":/");
   return words;
