@@ -226,7 +226,7 @@ class HostJudge {
     if (!facts_.clock_ahead) return add("clock", Verdict::warning, "it tells no time", "is there a date command?");
     const double ahead = *facts_.clock_ahead;
     if (std::abs(ahead) <= clock_tolerance_seconds) {
-      return add("clock", Verdict::ok, fmt::format("{:+.1f} s", ahead == 0 ? 0 : ahead));
+      return add("clock", Verdict::ok, fmt::format("{:.1f} s from this machine's", std::abs(ahead)));
     }
     add("clock", Verdict::warning,
         fmt::format("{:.1f} s {} this machine's", std::abs(ahead), ahead > 0 ? "ahead of" : "behind"),

@@ -5,17 +5,15 @@
 #include <fedrun/launcher/check_table.h>
 #include <fedrun/launcher/help.h>
 #include <fedrun/launcher/launch_plan.h>
-#include <fedrun/launcher/preflight.h>
+#include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_keeper.h>
-#include <fedrun/launcher/sync.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "build_facts.h"
@@ -26,49 +24,12 @@ namespace {
 constexpr int exit_usage = 2;
 constexpr int exit_failure = 1;
 
-PreflightRequest preflight_request(const Options& options, const std::vector<Host>& hosts) {
-  PreflightRequest request;
-  request.hosts = hosts;
-  request.shell = remote_shell(options);
-  request.program = options.program;
-  request.fedrun = path_of_this_command();
-  request.network_interfaces = options.network_interfaces;
-  request.gpus_expected = options.gpu_mapping_file.has_value();
-  request.use_cache = options.use_cache;
-  request.cache_directory = host_cache_directory();
-  return request;
-}
-
-void bring_program_along(const Options& options, const std::vector<Host>& hosts) {
-  if (options.sync.empty()) return;
-  SyncRequest request;
-  request.paths = options.sync;
-  request.hosts = hosts;
-  request.shell = remote_shell(options);
-  request.program = options.program;
-  request.fedrun = path_of_this_command();
-  if (options.verbose) request.say = [](std::string_view what) { fmt::print(stderr, "fedrun: {}\n", what); };
-  sync_to_hosts(request);
-}
+const char* variable(const char* name) { return std::getenv(name); }
 
 int check(const Options& options) {
-  const Placement placement = plan_placement(options);
-  bring_program_along(options, placement.hosts);
-  PreflightRequest request = preflight_request(options, placement.hosts);
-  request.use_cache = false;
-  const PreflightResult result = preflight(request);
+  const PreflightResult result = check_hosts(options, plan_placement(options).hosts, variable);
   fmt::print("{}", check_table(result));
   return result.passed ? EXIT_SUCCESS : exit_failure;
-}
-
-// Sets the network between the hosts. False: a check failed, and was explained.
-bool other_hosts_are_ready(const Options& options, Launch& launch) {
-  bring_program_along(options, launch.placement.hosts);
-  const PreflightResult result = preflight(preflight_request(options, launch.placement.hosts));
-  fmt::print(stderr, "{}", check_failures(result));
-  if (options.verbose && !result.network.empty()) fmt::print(stderr, "fedrun: network {}\n", result.network);
-  launch.network = result.network;
-  return result.passed;
 }
 
 int run(const Options& options) {
@@ -86,7 +47,9 @@ int run(const Options& options) {
   if (find_problem("mpirun", search_path())) {
     throw BackendError("mpirun is not on PATH: run scripts/setup.sh, or install the Debian package openmpi-bin");
   }
-  if (!launch.placement.on_this_machine() && !other_hosts_are_ready(options, launch)) return exit_failure;
+  if (!launch.placement.on_this_machine()) {
+    launch.network = prepare_hosts(options, launch.placement.hosts, variable);
+  }
   if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(make_mpirun_command(launch)));
   launch.keeper.framed = true;
   return supervise(make_mpirun_command(launch), plan_supervision(options, launch));

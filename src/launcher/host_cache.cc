@@ -1,8 +1,8 @@
 #include <fcntl.h>
 #include <fedrun/core/error.h>
 #include <fedrun/core/file_descriptor.h>
+#include <fedrun/launcher/flag_values.h>
 #include <fedrun/launcher/host_cache.h>
-#include <fedrun/launcher/network_choice.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ std::optional<Entry> read_entry(const fs::path& file) {
   entry.network = text.substr(0, line_end);
   entry.key = text.substr(line_end + 1);
   try {
-    if (!entry.network.empty()) require_network_list(entry.network);  // it goes into commands
+    if (!entry.network.empty()) network_interfaces_value(entry.network);  // it goes into commands
   } catch (const UsageError&) {
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/launcher/hosts.h>
 #include <fedrun/launcher/launch_plan.h>
+#include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/rank_environment.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -75,15 +76,6 @@ std::string path_of_this_command() {
   return path.string();
 }
 
-RemoteShell remote_shell(const Options& options) {
-  const char* agents = variable("OMPI_MCA_plm_rsh_agent");
-  RemoteShell shell;
-  if (agents != nullptr) shell.agent = choose_agent(agents, search_path());
-  shell.port = options.ssh_port;
-  shell.identity_file = options.ssh_identity_file;
-  return shell;
-}
-
 Placement plan_placement(const Options& options) { return place(options.ranks, requested_hosts(options)); }
 
 Launch plan_launch(Options options) {
@@ -98,7 +90,7 @@ Launch plan_launch(Options options) {
   launch.keeper.debugger = options.debugger;
   launch.keeper.program = options.program;
   launch.as_root = geteuid() == 0;
-  launch.remote_parameters = remote_shell(options).open_mpi_parameters();
+  launch.remote_parameters = remote_shell(options, variable).open_mpi_parameters();
   launch.network = options.network_interfaces.value_or("");
   launch.mpi_arguments = options.mpi_arguments;
   launch.mca_parameters = mca_parameters_in_environment();

@@ -4,7 +4,6 @@
 #include <fedrun/core/run_env.h>
 #include <fedrun/launcher/mpirun_command.h>
 #include <fedrun/launcher/options.h>
-#include <fedrun/launcher/remote_shell.h>
 #include <fedrun/launcher/supervise.h>
 
 #include <string>
@@ -17,7 +16,6 @@ std::string search_path();
 // The same file is started around each rank, on every host.
 std::string path_of_this_command();
 
-RemoteShell remote_shell(const Options& options);
 Placement plan_placement(const Options& options);
 
 // Throws UsageError for what does not go together.

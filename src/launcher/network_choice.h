@@ -31,7 +31,4 @@ NetworkChoice choose_network(const std::vector<NetworkMember>& members);
 // Whether every host has one of the interfaces or networks that the user lists, such as "eth0,ib0" or "10.0.0.0/24".
 NetworkChoice check_network(const std::vector<NetworkMember>& members, std::string_view list);
 
-// Throws UsageError for anything but names of interfaces and networks: Open MPI passes the list through shells.
-void require_network_list(std::string_view list);
-
 }  // namespace fedrun::launcher

@@ -132,7 +132,6 @@ Surroundings Surroundings::of_this_process() {
 }
 
 PreflightResult preflight(const PreflightRequest& request) {
-  if (request.network_interfaces) require_network_list(*request.network_interfaces);
   const HostCache cache(request.cache_directory);
   const std::string key = cache_key(request);
   if (request.use_cache) {

@@ -42,7 +42,7 @@ struct PreflightResult {
   std::string network = {};
 };
 
-// Throws UsageError for a request that makes no sense, BackendError when not even this machine can be asked.
+// Throws BackendError when not even this machine can be asked.
 PreflightResult preflight(const PreflightRequest& request);
 
 // $XDG_CACHE_HOME/fedrun/hosts, or the same below ~/.cache; empty when the environment names neither.
