@@ -1,13 +1,10 @@
-#include <fcntl.h>
 #include <fedrun/core/version.h>
+#include <fedrun/launcher/captured_output.h>
 #include <fedrun/launcher/check_build.h>
-#include <fedrun/launcher/child_process.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
-#include <spawn.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,27 +18,7 @@ namespace {
 
 // "mpirun (Open MPI) 4.1.4" → "4.1.4"; empty when there is no mpirun or when it is not Open MPI's.
 std::string installed_open_mpi() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  const FileDescriptor read_end(ends[0]);
-  FileDescriptor write_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
-  char name[] = "mpirun";
-  char flag[] = "--version";
-  char* const arguments[] = {name, flag, nullptr};
-  pid_t pid = -1;
-  const int problem = posix_spawnp(&pid, name, &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (problem != 0) return {};
-  write_end.close();
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (ssize_t count; (count = read(read_end.get(), buffer.data(), buffer.size())) > 0;) {
-    output.append(buffer.data(), static_cast<size_t>(count));
-  }
-  waitpid(pid, nullptr, 0);
+  const std::string output = output_of({"mpirun", "--version"}, std::chrono::seconds(10)).value_or("");
   constexpr std::string_view before_version = "(Open MPI) ";
   const size_t found = output.find(before_version);
   if (found == std::string::npos) return {};

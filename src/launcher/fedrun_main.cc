@@ -2,13 +2,17 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/version.h>
 #include <fedrun/launcher/check_build.h>
+#include <fedrun/launcher/completion.h>
+#include <fedrun/launcher/gpu_mapping.h>
 #include <fedrun/launcher/help.h>
-#include <fedrun/launcher/hosts.h>
+#include <fedrun/launcher/man_page.h>
 #include <fedrun/launcher/mpirun_command.h>
 #include <fedrun/launcher/options.h>
 #include <fedrun/launcher/placement.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_environment.h>
+#include <fedrun/launcher/requested_hosts.h>
+#include <fedrun/launcher/run_table.h>
 #include <fedrun/launcher/supervise.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -30,12 +34,6 @@ namespace {
 
 constexpr int exit_usage = 2;
 constexpr int exit_failure = 1;
-
-std::vector<Host> requested_hosts(const Options& options) {
-  if (options.hosts) return parse_hosts(*options.hosts, options.slots_per_host);
-  if (options.hostfile) return read_hostfile(*options.hostfile, options.slots_per_host);
-  return {};
-}
 
 int terminal_columns() {
   winsize size = {};
@@ -60,10 +58,29 @@ std::string search_path() {
   return path != nullptr ? path : "/bin:/usr/bin";  // execvp's own default
 }
 
+std::vector<int> mapped_gpus(const Options& options, const std::vector<RankPlace>& places) {
+  if (!options.gpu_mapping_file) return {};
+  return gpus_of_ranks(
+      read_gpu_mapping(*options.gpu_mapping_file, options.gpu_mapping_key.value_or(std::string(default_mapping_key))),
+      places);
+}
+
+// A build without CUDA has no use for GPUs.
+int gpus_here() { return build_facts().cuda.empty() ? 0 : count_gpus(variable); }
+
+// Where each rank will run. On other hosts, only a mapping knows about GPUs.
+RunPlan run_plan(const Options& options, const Launch& launch) {
+  RunPlan run{.ranks = ranks_in_order(launch.placement), .binding = options.binding};
+  run.gpus = mapped_gpus(options, run.ranks);
+  if (run.gpus.empty() && launch.placement.on_this_machine()) run.gpus = gpus_of_ranks(gpus_here(), run.ranks);
+  return run;
+}
+
 Launch plan(const Options& options) {
   Launch launch;
-  launch.placement = place(options.ranks, requested_hosts(options));
-  launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable);
+  launch.placement = place(options.ranks, requested_hosts(options, variable).hosts, gpus_here());
+  launch.variables = rank_environment(options, launch.placement, terminal_columns(), variable,
+                                      mapped_gpus(options, ranks_in_order(launch.placement)));
   launch.program = options.program;
   launch.as_root = geteuid() == 0;
   launch.mca_parameters = mca_parameters_in_environment();
@@ -73,6 +90,7 @@ Launch plan(const Options& options) {
 int run(const Options& options) {
   const Launch launch = plan(options);
   const MpirunCommand command = make_mpirun_command(launch);
+  if (options.dry_run || options.verbose) fmt::print(stderr, "{}", run_table(run_plan(options, launch)));
   if (options.dry_run) {
     fmt::print("{}\n", to_shell(command));
     return EXIT_SUCCESS;
@@ -95,9 +113,13 @@ int act(const std::vector<std::string>& arguments) {
   switch (options.action) {
     case Action::launch:
       return run(options);
-    case Action::check:
     case Action::completion:
+      fmt::print("{}", completion_script(options.completion_shell));
+      break;
     case Action::man_page:
+      fmt::print("{}", man_page());
+      break;
+    case Action::check:
       throw UsageError("this build of fedrun cannot do that yet");
     case Action::show_help:
       fmt::print("{}", help_text());

@@ -87,11 +87,12 @@ TEST(MpirunCommand, ShellTextQuotesWhatAShellWouldRead) {
 
 class RankEnvironment : public testing::Test {
  protected:
-  std::vector<PassedVariable> variables() {
-    return rank_environment(options, placement, 80, [this](const char* name) -> const char* {
+  std::vector<PassedVariable> variables(const std::vector<int>& gpus = {}) {
+    const auto lookup = [this](const char* name) -> const char* {
       const auto found = environment.find(name);
       return found == environment.end() ? nullptr : found->second.c_str();
-    });
+    };
+    return rank_environment(options, placement, 80, lookup, gpus);
   }
 
   std::map<std::string, std::string> environment = {{"PATH", "/bin"}, {"HOME", "/home/me"}};
@@ -119,6 +120,13 @@ TEST_F(RankEnvironment, FlagsWinOverTheEnvironment) {
   options.settings = {{"FEDRUN_THREADS", "4"}};
   EXPECT_THAT(variables(), AllOf(Contains(PassedVariable{"FEDRUN_THREADS", "4"}),
                                  Contains(PassedVariable{"FEDRUN_LOG_LEVEL", std::nullopt})));
+}
+
+TEST_F(RankEnvironment, GpusComeFromTheMappingOnly) {
+  EXPECT_THAT(variables({0, 1}), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", "0,1"}));
+  environment["FEDRUN_GPU_OF_RANK"] = "5";  // of a run that this fedrun is a rank of
+  EXPECT_THAT(variables(), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", ""}));
+  EXPECT_THAT(variables({0, 1}), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", "0,1"}));
 }
 
 TEST_F(RankEnvironment, PassedByName) {
