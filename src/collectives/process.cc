@@ -56,6 +56,17 @@ int choose_threads(const RunEnv& env, const Topology& topology) {
   }
 }
 
+std::optional<int> mapped_gpu(const RunEnv& env, const Topology& topology) {
+  if (env.gpu_of_rank.empty()) return std::nullopt;
+  if (std::ssize(env.gpu_of_rank) != topology.size) {
+    throw UsageError(
+        fmt::format("FEDRUN_GPU_OF_RANK has GPUs for {} ranks, and this run has {}: unset it, and pass the "
+                    "mapping by fedrun --gpu-mapping",
+                    env.gpu_of_rank.size(), topology.size));
+  }
+  return env.gpu_of_rank[static_cast<size_t>(topology.rank)];
+}
+
 }  // namespace
 
 Process::Process() : Process(read_environment()) {}
@@ -88,6 +99,7 @@ Process::Process(const RunEnv& env) : env_(env) {
   world_.emplace(make_backend());
   progress.tell(progress_joined);
   threads_ = choose_threads(env_, topology_);
+  gpu_ = mapped_gpu(env_, topology_);
   log::configure({env_.log_level, topology_.size > 1 ? fmt::format("[rank {}] ", topology_.rank) : ""});
   log::info("host {}, local rank {} of {}, host {} of {}, backend {}, {} threads", topology_.host, topology_.local_rank,
             topology_.local_size, topology_.cross_rank, topology_.cross_size, world_->backend_name(), threads_);

@@ -37,6 +37,10 @@ class Process {
   // Compute threads for this rank: FEDRUN_THREADS, else OMP_NUM_THREADS, else its fair share of the host's cores.
   int threads() const { return threads_; }
 
+  // The index of this rank's GPU on its host: by FEDRUN_GPU_OF_RANK, which fedrun --gpu-mapping sets; nothing where no
+  // mapping says so.
+  std::optional<int> gpu() const { return gpu_; }
+
   // Records every operation of all groups from here on, and writes those of all ranks into one Chrome trace. Both are
   // collective. FEDRUN_TIMELINE=FILE, and `fedrun --timeline FILE`, do it for the whole run.
   void start_timeline(const std::string& path);
@@ -52,6 +56,7 @@ class Process {
   Topology topology_;
   std::optional<Communicator> world_;  // after mpi_, so that it is gone before MPI ends
   int threads_ = 1;
+  std::optional<int> gpu_;
   std::string timeline_path_;
   std::chrono::nanoseconds clock_offset_{};
   int exceptions_at_start_ = std::uncaught_exceptions();

@@ -2,6 +2,7 @@
 #include <fedrun/core/parse.h>
 #include <fedrun/core/run_env.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace fedrun {
@@ -9,6 +10,16 @@ namespace {
 
 std::chrono::seconds parse_seconds(std::string_view text) {
   return std::chrono::seconds(parse_integer<int>(text, 0, 1'000'000'000));
+}
+
+std::vector<int> parse_gpus(std::string_view text) {
+  std::vector<int> gpus;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    gpus.push_back(parse_integer(text.substr(begin, end - begin), 0, 1023));
+    begin = end + 1;
+  }
+  return gpus;
 }
 
 constexpr RunVariable variables[] = {
@@ -40,6 +51,8 @@ constexpr RunVariable variables[] = {
      }},
     {"FEDRUN_THREADS", "1..1024", "cores/ranks", "compute threads per rank; the default divides the host's cores",
      [](RunEnv& env, std::string_view text) { env.threads = parse_integer<int>(text, 1, 1024); }},
+    {"FEDRUN_GPU_OF_RANK", "0..1023,...", "local rank", "the GPU of each rank, by rank; set by the launcher",
+     [](RunEnv& env, std::string_view text) { env.gpu_of_rank = parse_gpus(text); }},
     {progress_descriptor_variable, "-1..", "-1", "where a rank tells how far it has come; set by the launcher",
      [](RunEnv& env, std::string_view text) { env.progress_descriptor = parse_integer<int>(text, -1, 1 << 20); }},
     {"FEDRUN_TERMINAL_COLUMNS", "0..10000", "0", "width of the terminal that shows the output; set by the launcher",

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fedrun {
 
@@ -25,6 +26,7 @@ struct RunEnv {
   std::chrono::seconds stall_limit{600};   // after which waiting for it is given up; 0: never
   std::string timeline;                    // a file for the Chrome trace of this run; empty: none
   std::optional<int> threads;              // per rank; unset: cores of the host divided by its ranks
+  std::vector<int> gpu_of_rank;            // the GPU of each rank on its host; empty: by local rank
   int progress_descriptor = -1;            // where to tell the launcher how far this rank has come; -1: nowhere
   int terminal_columns = 0;                // 0: the output is not a terminal, so print plain lines
   std::string test_data;                   // empty: the tests look in ../shared/data

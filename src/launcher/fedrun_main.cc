@@ -3,8 +3,11 @@
 #include <fedrun/core/version.h>
 #include <fedrun/launcher/check_build.h>
 #include <fedrun/launcher/check_table.h>
+#include <fedrun/launcher/completion.h>
+#include <fedrun/launcher/gpu_mapping.h>
 #include <fedrun/launcher/help.h>
 #include <fedrun/launcher/launch_plan.h>
+#include <fedrun/launcher/man_page.h>
 #include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/program.h>
 #include <fedrun/launcher/rank_keeper.h>
@@ -26,14 +29,18 @@ constexpr int exit_failure = 1;
 
 const char* variable(const char* name) { return std::getenv(name); }
 
+// A build without CUDA has no use for GPUs.
+int gpus_here() { return build_facts().cuda.empty() ? 0 : count_gpus(variable); }
+
 int check(const Options& options) {
-  const PreflightResult result = check_hosts(options, plan_placement(options).hosts, variable);
+  const PreflightResult result = check_hosts(options, plan_placement(options, gpus_here()).hosts, variable);
   fmt::print("{}", check_table(result));
   return result.passed ? EXIT_SUCCESS : exit_failure;
 }
 
 int run(const Options& options) {
-  Launch launch = plan_launch(options);
+  Launch launch = plan_launch(options, gpus_here());
+  if (options.dry_run || options.verbose) fmt::print(stderr, "{}", run_table(plan_ranks(options, launch, gpus_here())));
   if (options.dry_run) {
     fmt::print("{}\n", to_shell(make_mpirun_command(launch)));
     return EXIT_SUCCESS;
@@ -47,7 +54,7 @@ int run(const Options& options) {
   if (find_problem("mpirun", search_path())) {
     throw BackendError("mpirun is not on PATH: run scripts/setup.sh, or install the Debian package openmpi-bin");
   }
-  if (!launch.placement.on_this_machine()) {
+  if (!launch.placement.on_this_machine() && !launch.hosts_from_slurm) {
     launch.network = prepare_hosts(options, launch.placement.hosts, variable);
   }
   if (options.verbose) fmt::print(stderr, "fedrun: {}\n", to_shell(make_mpirun_command(launch)));
@@ -63,8 +70,11 @@ int act(const std::vector<std::string>& arguments) {
     case Action::check:
       return check(options);
     case Action::completion:
+      fmt::print("{}", completion_script(options.completion_shell));
+      break;
     case Action::man_page:
-      throw UsageError("this build of fedrun cannot do that yet");
+      fmt::print("{}", man_page());
+      break;
     case Action::show_help:
       fmt::print("{}", help_text());
       break;

@@ -1,11 +1,6 @@
-#include <fedrun/core/error.h>
 #include <fedrun/core/parse.h>
 #include <fedrun/launcher/flag_table.h>
 #include <fedrun/launcher/flag_values.h>
-#include <fedrun/launcher/split_list.h>
-#include <fmt/format.h>
-
-#include <algorithm>
 
 namespace fedrun::launcher {
 namespace {
@@ -84,6 +79,14 @@ constexpr Flag flags[] = {
      .help = "more arguments for mpirun, such as '--mca btl_tcp_eager_limit 65536'; may be repeated",
      .repeats = true,
      .apply = [](Options& options, std::string_view value) { append_mpi_arguments(options.mpi_arguments, value); }},
+
+    {.group = where,
+     .names = "--config",
+     .also = "--config-file",
+     .value = "FILE",
+     .help = "flags from a YAML file, such as 'np: 4'; flags on the command line win",
+     .asks = true,
+     .apply = [](Options& options, std::string_view value) { options.config_file = path_value(value); }},
 
     {.group = devices,
      .names = "--gpu-mapping",
@@ -223,6 +226,21 @@ constexpr Flag flags[] = {
      .asks = true,
      .apply = [](Options& options, std::string_view) { options.action = Action::show_version; }},
     {.group = about,
+     .names = "--completion",
+     .value = "bash|zsh",
+     .help = "print a completion script for the shell: source <(fedrun --completion bash)",
+     .asks = true,
+     .apply =
+         [](Options& options, std::string_view value) {
+           options.completion_shell = parse_word<std::string>(value, {{"bash", "bash"}, {"zsh", "zsh"}});
+           options.action = Action::completion;
+         }},
+    {.group = about,
+     .names = "--man-page",
+     .help = "print the man page: fedrun --man-page | man -l -",
+     .asks = true,
+     .apply = [](Options& options, std::string_view) { options.action = Action::man_page; }},
+    {.group = about,
      .names = "-h --help",
      .help = "this text",
      .asks = true,
@@ -247,54 +265,5 @@ constexpr Flag flags[] = {
 }  // namespace
 
 std::span<const Flag> flag_table() { return flags; }
-
-std::vector<std::string_view> shown_names(const Flag& flag) { return split_list(flag.names, ' '); }
-
-std::vector<std::string_view> all_names(const Flag& flag) {
-  std::vector<std::string_view> names = shown_names(flag);
-  if (flag.also == nullptr) return names;
-  const std::vector<std::string_view> more = split_list(flag.also, ' ');
-  names.insert(names.end(), more.begin(), more.end());
-  return names;
-}
-
-const Flag* find_flag(std::string_view name) {
-  for (const Flag& flag : flags) {
-    const auto names = all_names(flag);
-    if (std::find(names.begin(), names.end(), name) != names.end()) return &flag;
-  }
-  return nullptr;
-}
-
-const RunVariable& variable_of(const Flag& flag) {
-  const auto variables = run_variables();
-  return *std::find_if(variables.begin(), variables.end(),
-                       [&](const RunVariable& row) { return std::string_view(row.name) == flag.variable; });
-}
-
-std::string help_of(const Flag& flag) {
-  if (flag.help != nullptr) return flag.help;
-  const RunVariable& variable = variable_of(flag);
-  return fmt::format("{} ({})", variable.meaning, variable.values);
-}
-
-std::vector<std::string_view> choices_of(const Flag& flag) {
-  if (flag.value == nullptr) return {};
-  const std::string_view values = flag.variable != nullptr ? variable_of(flag).values : flag.value;
-  if (values.find('|') == std::string_view::npos) return {};
-  return split_list(values, '|');
-}
-
-void apply(const Flag& flag, std::string_view name, std::string_view value, Options& options) {
-  try {
-    if (flag.variable == nullptr) return flag.apply(options, value);
-    const std::string text = flag.translate != nullptr ? flag.translate(value) : std::string(value);
-    RunEnv scratch;  // checked here already, so that the error names the flag
-    variable_of(flag).parse(scratch, text);
-    options.settings.emplace_back(flag.variable, text);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{}: {}", name, error.what()));
-  }
-}
 
 }  // namespace fedrun::launcher

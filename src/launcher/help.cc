@@ -1,6 +1,7 @@
 #include <fedrun/core/run_env.h>
 #include <fedrun/launcher/flag_table.h>
 #include <fedrun/launcher/help.h>
+#include <fedrun/launcher/usage.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,19 +35,10 @@ std::string help_line(const Flag& flag) {
 }  // namespace
 
 std::string help_text() {
-  std::string text =
-      "Usage: fedrun [OPTIONS] PROGRAM [ARGUMENTS...]\n"
-      "       fedrun check [OPTIONS] [PROGRAM]\n"
-      "\n"
-      "Runs PROGRAM as several ranks, on this machine or on several hosts, over Open MPI's mpirun.\n"
-      "Options stand before PROGRAM; everything from PROGRAM on reaches it unchanged.\n"
-      "'fedrun check' only checks the hosts. A program of that name is started by 'fedrun -- check'.\n"
-      "\n"
-      "Examples:\n"
-      "  fedrun -np 2 ./train --lr 0.1             two ranks on this machine\n"
-      "  fedrun -np 4 -H a:2,b:2 ./train           two ranks each on the hosts a and b\n"
-      "  fedrun --hostfile hosts.txt ./train       as many ranks as the file has slots\n"
-      "  fedrun -np 2 --threads 4 -x OMP_PROC_BIND=true ./train\n";
+  std::string text;
+  for (const char* synopsis : synopses) text += fmt::format("{} {}\n", text.empty() ? "Usage:" : "      ", synopsis);
+  text += fmt::format("\n{}\n\nExamples:\n", fmt::join(description, "\n"));
+  for (const auto& [command, meaning] : examples) text += fmt::format("  {:<56}{}\n", command, meaning);
   std::string_view group;
   for (const Flag& flag : flag_table()) {
     if (group != flag.group) text += fmt::format("\n{}:\n", group = flag.group);
@@ -57,9 +49,7 @@ std::string help_text() {
     text += two_columns(variable.name,
                         fmt::format("{} ({}; default: {})", variable.meaning, variable.values, variable.fallback));
   }
-  text +=
-      "\nExit code: the program's; 128 + n when signal n ended it; 127 or 126 when it was not found or is not\n"
-      "executable; 2 for a wrong command line.\n";
+  text += fmt::format("\nExit code:\n  {}\n", fmt::join(exit_codes, "\n  "));
   return text;
 }
 

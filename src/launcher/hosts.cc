@@ -2,18 +2,14 @@
 #include <fedrun/core/parse.h>
 #include <fedrun/launcher/hosts.h>
 #include <fedrun/launcher/split_list.h>
+#include <fedrun/launcher/text_file.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <climits>
-#include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
-#include <system_error>
 
 namespace fedrun::launcher {
 namespace {
@@ -27,23 +23,6 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-// Host names end up on the command line of ssh, so a name must not look like an option or like anything for a shell.
-std::string checked_name(std::string_view name) {
-  if (name.empty()) throw UsageError("a host name is missing");
-  if (name[0] == '[' || std::count(name.begin(), name.end(), ':') > 0) {
-    throw UsageError(fmt::format(
-        "'{}' looks like an IPv6 address, which Open MPI does not take: give the host a name in DNS or /etc/hosts",
-        name));
-  }
-  const bool harmless = std::all_of(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
-  if (!harmless || name[0] == '-') {
-    throw UsageError(
-        fmt::format("'{}' is no host name: letters, digits, '.', '_' and '-' only, and no '-' in front", name));
-  }
-  return std::string(name);
-}
-
 int checked_slots(std::string_view text) {
   try {
     return parse_integer<int>(text, 1, most_slots);
@@ -55,9 +34,9 @@ int checked_slots(std::string_view text) {
 // "a" or "a:2"; the slots are absent when the text does not give them.
 std::pair<std::string, std::optional<int>> parse_host(std::string_view text) {
   const bool has_slots = text[0] != '[' && std::count(text.begin(), text.end(), ':') == 1;
-  if (!has_slots) return {checked_name(text), std::nullopt};
+  if (!has_slots) return {checked_host_name(text), std::nullopt};
   const size_t colon = text.find(':');
-  return {checked_name(text.substr(0, colon)), checked_slots(text.substr(colon + 1))};
+  return {checked_host_name(text.substr(0, colon)), checked_slots(text.substr(colon + 1))};
 }
 
 void add(std::vector<Host>& hosts, const std::string& name, int slots) {
@@ -83,6 +62,22 @@ void add_line(std::vector<Host>& hosts, std::string_view line, int default_slots
 }
 
 }  // namespace
+
+std::string checked_host_name(std::string_view name) {
+  if (name.empty()) throw UsageError("a host name is missing");
+  if (name[0] == '[' || std::count(name.begin(), name.end(), ':') > 0) {
+    throw UsageError(fmt::format(
+        "'{}' looks like an IPv6 address, which Open MPI does not take: give the host a name in DNS or /etc/hosts",
+        name));
+  }
+  const bool harmless = std::all_of(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+  if (!harmless || name[0] == '-') {
+    throw UsageError(
+        fmt::format("'{}' is no host name: letters, digits, '.', '_' and '-' only, and no '-' in front", name));
+  }
+  return std::string(name);
+}
 
 std::vector<Host> parse_hosts(std::string_view list, int default_slots) {
   std::vector<Host> hosts;
@@ -120,15 +115,7 @@ std::vector<Host> parse_hostfile(std::string_view text, std::string_view file, i
 }
 
 std::vector<Host> read_hostfile(const std::filesystem::path& file, int default_slots) {
-  std::error_code ignored;
-  std::ifstream stream(file);
-  if (!stream || std::filesystem::is_directory(file, ignored)) {
-    throw UsageError(fmt::format("cannot read the host file {}: {}", file.string(),
-                                 stream ? "it is a directory" : std::strerror(errno)));
-  }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return parse_hostfile(text.str(), file.string(), default_slots);
+  return parse_hostfile(read_text_file(file, "the host file"), file.string(), default_slots);
 }
 
 bool is_this_machine(const Host& host) {

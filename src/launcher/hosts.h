@@ -15,6 +15,10 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
+// The name itself. Names end up on the command line of ssh, so UsageError is thrown for one that looks like an option
+// or like anything for a shell.
+std::string checked_host_name(std::string_view name);
+
 // All three add up the slots of a host that is named twice, as Open MPI does, and keep the order of first mention.
 // A host without a number of slots gets `default_slots`. They throw UsageError that says where and what is expected.
 

@@ -1,8 +1,10 @@
 #include <fedrun/core/error.h>
-#include <fedrun/launcher/hosts.h>
+#include <fedrun/launcher/gpu_mapping.h>
 #include <fedrun/launcher/launch_plan.h>
 #include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/rank_environment.h>
+#include <fedrun/launcher/requested_hosts.h>
+#include <fedrun/launcher/slurm.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,12 +21,6 @@ namespace fedrun::launcher {
 namespace {
 
 const char* variable(const char* name) { return std::getenv(name); }
-
-std::vector<Host> requested_hosts(const Options& options) {
-  if (options.hosts) return parse_hosts(*options.hosts, options.slots_per_host);
-  if (options.hostfile) return read_hostfile(*options.hostfile, options.slots_per_host);
-  return {};
-}
 
 RunDisplay::Options display_options(const Options& options) {
   RunDisplay::Options display;
@@ -62,6 +58,13 @@ void allow_for_debugging(Options& options, int ranks) {
   options.settings.emplace_back("FEDRUN_STALL_ABORT_SECONDS", "0");
 }
 
+std::vector<int> mapped_gpus(const Options& options, const std::vector<RankPlace>& places) {
+  if (!options.gpu_mapping_file) return {};
+  return gpus_of_ranks(
+      read_gpu_mapping(*options.gpu_mapping_file, options.gpu_mapping_key.value_or(std::string(default_mapping_key))),
+      places);
+}
+
 }  // namespace
 
 std::string search_path() {
@@ -76,14 +79,19 @@ std::string path_of_this_command() {
   return path.string();
 }
 
-Placement plan_placement(const Options& options) { return place(options.ranks, requested_hosts(options)); }
+Placement plan_placement(const Options& options, int gpus) {
+  return place(options.ranks, requested_hosts(options, variable).hosts, gpus);
+}
 
-Launch plan_launch(Options options) {
+Launch plan_launch(Options options, int gpus) {
   Launch launch;
-  launch.placement = plan_placement(options);
+  const RequestedHosts requested = requested_hosts(options, variable);
+  launch.placement = place(options.ranks, requested.hosts, gpus);
+  launch.hosts_from_slurm = requested.source == HostSource::slurm;
+  launch.ignores_slurm = !launch.hosts_from_slurm && in_slurm_allocation(variable);
   allow_for_debugging(options, launch.placement.ranks);
-  launch.variables =
-      rank_environment(options, launch.placement, terminal_columns(options, launch.placement.ranks), variable);
+  launch.variables = rank_environment(options, launch.placement, terminal_columns(options, launch.placement.ranks),
+                                      variable, mapped_gpus(options, ranks_in_order(launch.placement)));
   launch.fedrun = path_of_this_command();
   launch.keeper.binding = options.binding;
   launch.keeper.debug_rank = options.debug_rank;
@@ -95,6 +103,16 @@ Launch plan_launch(Options options) {
   launch.mpi_arguments = options.mpi_arguments;
   launch.mca_parameters = mca_parameters_in_environment();
   return launch;
+}
+
+RunPlan plan_ranks(const Options& options, const Launch& launch, int gpus) {
+  RunPlan plan;
+  plan.ranks = ranks_in_order(launch.placement);
+  plan.binding = options.binding;
+  plan.gpus = mapped_gpus(options, plan.ranks);
+  // On other hosts, only a mapping knows about GPUs.
+  if (plan.gpus.empty() && launch.placement.on_this_machine()) plan.gpus = gpus_of_ranks(gpus, plan.ranks);
+  return plan;
 }
 
 Supervision plan_supervision(const Options& options, const Launch& launch) {

@@ -4,6 +4,7 @@
 #include <fedrun/core/run_env.h>
 #include <fedrun/launcher/mpirun_command.h>
 #include <fedrun/launcher/options.h>
+#include <fedrun/launcher/run_table.h>
 #include <fedrun/launcher/supervise.h>
 
 #include <string>
@@ -16,10 +17,10 @@ std::string search_path();
 // The same file is started around each rank, on every host.
 std::string path_of_this_command();
 
-Placement plan_placement(const Options& options);
-
-// Throws UsageError for what does not go together.
-Launch plan_launch(Options options);
+// `gpus`: how many this machine has for the ranks. All throw UsageError for what does not go together.
+Placement plan_placement(const Options& options, int gpus);
+Launch plan_launch(Options options, int gpus);
+RunPlan plan_ranks(const Options& options, const Launch& launch, int gpus);
 Supervision plan_supervision(const Options& options, const Launch& launch);
 
 }  // namespace fedrun::launcher

@@ -45,12 +45,17 @@ void append_placement(std::vector<std::string>& arguments, const Launch& launch)
 }
 
 void append_remote_start(std::vector<std::string>& arguments, const Launch& launch) {
+  if (launch.ignores_slurm) {  // mpirun would take only hosts of the allocation
+    append_mca(arguments, launch, "plm", "rsh");
+    append_mca(arguments, launch, "ras", "^slurm");
+  }
   if (launch.placement.on_this_machine()) return;
   // mpirun would cut node1.example.org down to node1, and ssh might not find that.
   const std::vector<Host>& hosts = launch.placement.hosts;
   if (std::any_of(hosts.begin(), hosts.end(), is_full_domain_name)) {
     append_mca(arguments, launch, "orte_keep_fqdn_hostnames", "1");
   }
+  if (launch.hosts_from_slurm) return;
   for (const auto& [name, value] : launch.remote_parameters) append_mca(arguments, launch, name, value);
 }
 

@@ -18,6 +18,8 @@ struct Launch {
   std::string fedrun;                     // path of the command that keeps the ranks, on every host
   KeeperOptions keeper;                   // with the program
   bool as_root = false;
+  bool hosts_from_slurm = false;  // mpirun starts its daemons there by srun, not by ssh
+  bool ignores_slurm = false;     // fedrun runs in an allocation, and the user wants other hosts
   std::vector<std::pair<std::string, std::string>> remote_parameters = {};  // of Open MPI, for reaching other hosts
   std::string network = {};                     // between the hosts, as 10.0.0.0/24 or eth0; empty: Open MPI's choice
   std::vector<std::string> mpi_arguments = {};  // the user's own, for mpirun

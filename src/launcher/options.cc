@@ -1,8 +1,8 @@
 #include <fedrun/core/error.h>
-#include <fedrun/launcher/flag_table.h>
-#include <fedrun/launcher/nearest_name.h>
+#include <fedrun/launcher/command_line.h>
+#include <fedrun/launcher/config_file.h>
+#include <fedrun/launcher/flag.h>
 #include <fedrun/launcher/options.h>
-#include <fedrun/launcher/refused_flags.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,72 +10,6 @@
 
 namespace fedrun::launcher {
 namespace {
-
-struct GivenFlag {
-  const Flag* flag;
-  std::string name;  // as it was spelt
-  std::string value;
-};
-
-struct CommandLine {
-  bool only_check = false;
-  std::vector<GivenFlag> flags;
-  std::vector<std::string> program;
-};
-
-std::string_view without_dashes(std::string_view name) {
-  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
-}
-
-std::optional<std::string_view> nearest_flag(std::string_view name) {
-  std::vector<std::string_view> names;
-  std::vector<std::string_view> words;
-  for (const Flag& flag : flag_table()) {
-    for (const std::string_view known : all_names(flag)) {
-      names.push_back(known);
-      words.push_back(without_dashes(known));
-    }
-  }
-  const auto nearest = nearest_name(without_dashes(name), words);
-  if (!nearest) return std::nullopt;
-  return names[static_cast<size_t>(std::find(words.begin(), words.end(), *nearest) - words.begin())];
-}
-
-const Flag& require_flag(std::string_view name) {
-  if (const Flag* flag = find_flag(name)) return *flag;
-  if (const RefusedFlag* refused = find_refused_flag(name)) {
-    throw UsageError(fmt::format("{}: {}", name, refused->reason));
-  }
-  const auto nearest = nearest_flag(name);
-  throw UsageError(
-      fmt::format("unknown option '{}'{} options of your program go after its name: fedrun -np 2 ./train {}", name,
-                  nearest ? fmt::format(": did you mean {}? Otherwise:", *nearest) : ";", name));
-}
-
-CommandLine read_command_line(std::span<const std::string> arguments) {
-  CommandLine line;
-  line.only_check = !arguments.empty() && arguments[0] == "check";
-  size_t next = line.only_check ? 1 : 0;
-  while (next < arguments.size() && arguments[next].starts_with('-')) {
-    const std::string_view word = arguments[next++];
-    if (word == "--") break;
-    const size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
-    const std::string_view name = word.substr(0, equals);
-    const Flag& flag = require_flag(name);
-    std::string_view value;
-    if (flag.value == nullptr) {
-      if (equals != std::string_view::npos) throw UsageError(fmt::format("{} takes no value", name));
-    } else if (equals != std::string_view::npos) {
-      value = word.substr(equals + 1);
-    } else {
-      if (next == arguments.size()) throw UsageError(fmt::format("{} needs a value: {} {}", name, name, flag.value));
-      value = arguments[next++];
-    }
-    line.flags.push_back({&flag, std::string(name), std::string(value)});
-  }
-  line.program.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
-  return line;
-}
 
 std::string_view subject_of(const Flag& flag) { return flag.subject != nullptr ? flag.subject : flag.names; }
 
@@ -111,22 +45,62 @@ void require_consistent(const Options& options) {
     throw UsageError(
         fmt::format("--debug-rank {}: the run has the ranks 0 to {}", *options.debug_rank, *options.ranks - 1));
   }
+  if (options.gpu_mapping_file &&
+      std::find(options.settings.begin(), options.settings.end(),
+                std::pair<std::string, std::string>("FEDRUN_DEVICE", "cpu")) != options.settings.end()) {
+    throw UsageError("--gpu-mapping says which GPU each rank gets, and --device cpu that it gets none: leave one out");
+  }
   if (!options.program.empty()) return require_program_name(options.program);
   if (options.action == Action::launch) {
     throw UsageError("which program shall run? For example: fedrun -np 2 ./train --lr 0.1");
   }
 }
 
+// -x NAME, or -x NAME=VALUE
+std::string_view passed_name(std::string_view text) { return text.substr(0, text.find('=')); }
+
+// The file's flags that the command line leaves in force. Variables count one by one, other flags by their subject.
+std::vector<GivenFlag> not_overridden(std::vector<GivenFlag> from_file, const CommandLine& line, const Options& given) {
+  const Flag* pass = find_flag("-x");
+  const auto is_overridden = [&](const GivenFlag& in_file) {
+    if (in_file.flag != pass) {
+      return std::any_of(line.flags.begin(), line.flags.end(),
+                         [&](const GivenFlag& here) { return subject_of(*here.flag) == subject_of(*in_file.flag); });
+    }
+    const std::string_view name = passed_name(in_file.value);
+    return std::any_of(given.pass.begin(), given.pass.end(),
+                       [&](const std::string& text) { return passed_name(text) == name; }) ||
+           std::any_of(given.settings.begin(), given.settings.end(),
+                       [&](const auto& setting) { return setting.first == name; });
+  };
+  std::erase_if(from_file, is_overridden);
+  return from_file;
+}
+
+Options apply_all(const std::vector<GivenFlag>& flags, Action action) {
+  Options options;
+  options.action = action;
+  for (const GivenFlag& given : flags) apply(*given.flag, given.name, given.value, options);
+  return options;
+}
+
 }  // namespace
 
 Options parse_options(std::span<const std::string> arguments) {
   CommandLine line = read_command_line(arguments);
-  Options options;
-  if (line.only_check) options.action = Action::check;
-  for (const GivenFlag& given : line.flags) apply(*given.flag, given.name, given.value, options);
-  options.program = std::move(line.program);
+  const Action action = line.only_check ? Action::check : Action::launch;
+  Options options = apply_all(line.flags, action);
   require_no_contradiction(line.flags);
-  require_what_they_need(line.flags);
+  std::vector<GivenFlag> flags;
+  if (options.config_file && options.action == action) {
+    const std::vector<GivenFlag> from_file = read_config(*options.config_file);
+    require_no_contradiction(from_file);
+    flags = not_overridden(from_file, line, options);
+  }
+  flags.insert(flags.end(), line.flags.begin(), line.flags.end());
+  require_what_they_need(flags);
+  options = apply_all(flags, action);
+  options.program = std::move(line.program);
   require_consistent(options);
   return options;
 }

@@ -20,6 +20,8 @@ struct Options {
   Action action = Action::launch;
   std::string completion_shell;  // bash or zsh, for Action::completion
 
+  std::optional<std::string> config_file;  // whose flags are already in the fields below
+
   // Where to run.
   std::optional<int> ranks;             // unset: one per slot of the hosts
   std::optional<std::string> hosts;     // as in -H a:2,b
@@ -57,8 +59,8 @@ struct Options {
 };
 
 // `arguments` is argv without fedrun's own name. Flags end at the first word that is not one, or at `--`; what follows
-// belongs to the program. `check` as the very first word asks for checks only, and needs no program. Throws UsageError
-// that names the flag.
+// belongs to the program. `check` as the very first word asks for checks only, and needs no program. Flags on
+// the command line win over those of the file behind --config. Throws UsageError that names the flag.
 Options parse_options(std::span<const std::string> arguments);
 
 }  // namespace fedrun::launcher

@@ -1,4 +1,5 @@
 #include <fedrun/core/error.h>
+#include <fedrun/launcher/gpu_mapping.h>
 #include <fedrun/launcher/rank_environment.h>
 #include <fmt/format.h>
 
@@ -57,7 +58,7 @@ PassedVariable parse_pass(const std::string& text, const RunEnv::Lookup& lookup)
 }  // namespace
 
 std::vector<PassedVariable> rank_environment(const Options& options, const Placement& placement, int terminal_columns,
-                                             const RunEnv::Lookup& lookup) {
+                                             const RunEnv::Lookup& lookup, const std::vector<int>& gpus) {
   Variables variables;
   const auto pass_if_set = [&](const char* name) {
     if (lookup(name) != nullptr) variables.set({name, std::nullopt});
@@ -68,6 +69,8 @@ std::vector<PassedVariable> rank_environment(const Options& options, const Place
     pass_if_set("PATH");
     pass_if_set("LD_LIBRARY_PATH");
   }
+  // One from our own environment belongs to a run that we are a rank of; empty is as good as unset.
+  if (!gpus.empty() || lookup("FEDRUN_GPU_OF_RANK") != nullptr) variables.set({"FEDRUN_GPU_OF_RANK", gpu_list(gpus)});
   for (const auto& [name, value] : options.settings) variables.set({name, value});
   for (const std::string& text : options.pass) variables.set(parse_pass(text, lookup));
   // mpirun gives each rank a pseudo-terminal, so a rank cannot find out by itself.

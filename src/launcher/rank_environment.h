@@ -19,8 +19,9 @@ struct PassedVariable {
 };
 
 // Flags win over the environment. Throws UsageError for a variable that is not set or not valid, so that the user hears
-// of it once, here, and not from every rank. `terminal_columns`: 0 when the output does not go to a terminal.
+// of it once, here, and not from every rank. `terminal_columns`: 0 when the output does not go to a terminal. `gpus`:
+// the GPU of each rank; empty when no mapping says so.
 std::vector<PassedVariable> rank_environment(const Options& options, const Placement& placement, int terminal_columns,
-                                             const RunEnv::Lookup& lookup);
+                                             const RunEnv::Lookup& lookup, const std::vector<int>& gpus = {});
 
 }  // namespace fedrun::launcher

@@ -24,6 +24,7 @@ TEST(RunEnv, HasDefaultsWhereNothingIsSet) {
   EXPECT_EQ(env.device, DeviceChoice::automatic);
   EXPECT_TRUE(env.peer_memory);
   EXPECT_FALSE(env.threads.has_value());
+  EXPECT_THAT(env.gpu_of_rank, testing::IsEmpty());
   EXPECT_EQ(env.terminal_columns, 0);
   EXPECT_EQ(env.test_data, "");
 }
@@ -34,6 +35,7 @@ TEST(RunEnv, ReadsEveryVariable) {
                              {"FEDRUN_PEER_MEMORY", "off"},
                              {"FEDRUN_DEVICE", "cpu"},
                              {"FEDRUN_THREADS", "3"},
+                             {"FEDRUN_GPU_OF_RANK", "0,0,1"},
                              {"FEDRUN_TERMINAL_COLUMNS", "120"},
                              {"FEDRUN_TEST_DATA", "somewhere"}});
   EXPECT_EQ(env.log_level, LogLevel::debug);
@@ -41,6 +43,7 @@ TEST(RunEnv, ReadsEveryVariable) {
   EXPECT_FALSE(env.peer_memory);
   EXPECT_EQ(env.device, DeviceChoice::cpu);
   EXPECT_EQ(env.threads, 3);
+  EXPECT_THAT(env.gpu_of_rank, testing::ElementsAre(0, 0, 1));
   EXPECT_EQ(env.terminal_columns, 120);
   EXPECT_EQ(env.test_data, "somewhere");
 }
@@ -50,7 +53,8 @@ TEST(RunEnv, TreatsEmptyAsUnset) { EXPECT_FALSE(env_of({{"FEDRUN_THREADS", ""}})
 TEST(RunEnv, NamesTheVariableItsValueAndWhatItTakes) {
   const std::map<std::string, std::string> bad = {{"FEDRUN_LOG_LEVEL", "loud"}, {"FEDRUN_BACKEND", "gloo"},
                                                   {"FEDRUN_PEER_MEMORY", "on"}, {"FEDRUN_DEVICE", "tpu"},
-                                                  {"FEDRUN_THREADS", "0"},      {"FEDRUN_TERMINAL_COLUMNS", "wide"}};
+                                                  {"FEDRUN_THREADS", "0"},      {"FEDRUN_TERMINAL_COLUMNS", "wide"},
+                                                  {"FEDRUN_GPU_OF_RANK", "0,"}};
   for (const auto& [name, value] : bad) {
     try {
       env_of({{name, value}});

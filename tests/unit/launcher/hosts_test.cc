@@ -132,6 +132,13 @@ TEST(Placement, ListedHostsTakeNoMoreThanTheirSlots) {
             "-np 6 needs 6 slots, but the hosts have 5: raise the slots (such as a:3), add hosts, or pass -np 5");
 }
 
+TEST(Placement, HasAnEnd) {
+  const Hosts many(65536, {"a", 65536});
+  EXPECT_EQ(usage_error_of([&] { place(std::nullopt, many); }),
+            "the hosts have 4294967296 slots, and a run has at most 65536 ranks: pass -np");
+  EXPECT_EQ(place(3, many).ranks, 3);
+}
+
 TEST(Placement, KnowsWhetherItLeavesThisMachine) {
   EXPECT_TRUE(place(2, {}).on_this_machine());
   EXPECT_TRUE(place(2, {{"localhost", 2}}).on_this_machine());

@@ -71,6 +71,17 @@ TEST(MpirunCommand, ByTable) {
        std::string("mpirun -np 2 --host a,b --map-by seq --bind-to none --mca plm_rsh_args '-p 2222' "
                    "--mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 ") +
            patient + kept + "p"},
+      {"a Slurm allocation",
+       with(launch({2, {{"a", 1}, {"b", 1}}}),
+            [](Launch& l) {
+              l.hosts_from_slurm = true;
+              l.remote_parameters = {{"plm_rsh_args", "-p 2222"}};
+            }),
+       std::string("mpirun -np 2 --host a,b --map-by seq --bind-to none ") + patient + kept + "p"},
+      {"other hosts than those of the allocation",
+       with(launch({1, {{"a", 1}}}), [](Launch& l) { l.ignores_slurm = true; }),
+       std::string("mpirun -np 1 --host a --map-by seq --bind-to none --mca plm rsh --mca ras '^slurm' ") + one_host +
+           patient + kept + "p"},
       {"arguments for mpirun",
        with(launch({1, {}}),
             [](Launch& l) {
@@ -107,11 +118,12 @@ TEST(MpirunCommand, ShellTextQuotesWhatAShellWouldRead) {
 
 class RankEnvironment : public testing::Test {
  protected:
-  std::vector<PassedVariable> variables() {
-    return rank_environment(options, placement, 80, [this](const char* name) -> const char* {
+  std::vector<PassedVariable> variables(const std::vector<int>& gpus = {}) {
+    const auto lookup = [this](const char* name) -> const char* {
       const auto found = environment.find(name);
       return found == environment.end() ? nullptr : found->second.c_str();
-    });
+    };
+    return rank_environment(options, placement, 80, lookup, gpus);
   }
 
   std::map<std::string, std::string> environment = {{"PATH", "/bin"}, {"HOME", "/home/me"}};
@@ -139,6 +151,13 @@ TEST_F(RankEnvironment, FlagsWinOverTheEnvironment) {
   options.settings = {{"FEDRUN_THREADS", "4"}};
   EXPECT_THAT(variables(), AllOf(Contains(PassedVariable{"FEDRUN_THREADS", "4"}),
                                  Contains(PassedVariable{"FEDRUN_LOG_LEVEL", std::nullopt})));
+}
+
+TEST_F(RankEnvironment, GpusComeFromTheMappingOnly) {
+  EXPECT_THAT(variables({0, 1}), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", "0,1"}));
+  environment["FEDRUN_GPU_OF_RANK"] = "5";  // of a run that this fedrun is a rank of
+  EXPECT_THAT(variables(), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", ""}));
+  EXPECT_THAT(variables({0, 1}), Contains(PassedVariable{"FEDRUN_GPU_OF_RANK", "0,1"}));
 }
 
 TEST_F(RankEnvironment, PassedByName) {
