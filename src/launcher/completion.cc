@@ -18,7 +18,7 @@ ValueKind kind_of(const Flag& flag) {
   if (value == "FILE" || value == "PATH") return ValueKind::file;
   if (value == "DIR") return ValueKind::directory;
   if (value == "NAME[=VALUE]") return ValueKind::variable;
-  return flag.subject == std::string_view("hosts") ? ValueKind::host : ValueKind::other;
+  return all_names(flag)[0] == "-H" ? ValueKind::host : ValueKind::other;
 }
 
 std::vector<std::string_view> names_where(bool (*holds)(const Flag& flag)) {

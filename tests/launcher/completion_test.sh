@@ -45,7 +45,7 @@ expect_offered bash fedrun --verbose -- bas
 expect_offers data.txt fedrun -np 2 ./train d
 expect_offers "" fedrun ./train --hostf
 expect_offers "two words.txt" fedrun ./train two
-expect_offers "" fedrun -np 2 ./train check --bind co
+expect_offers "" fedrun -np 2 ./train check --bind sock
 
 if command -v zsh > /dev/null; then
   "$fedrun" --completion zsh > _fedrun || fail "fedrun --completion zsh"

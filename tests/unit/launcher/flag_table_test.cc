@@ -1,13 +1,16 @@
 // The table of flags is in order, --help shows all of it, and what other launchers' users type is answered.
 #include <fedrun/core/run_env.h>
+#include <fedrun/launcher/completion.h>
 #include <fedrun/launcher/flag_table.h>
 #include <fedrun/launcher/help.h>
+#include <fedrun/launcher/man_page.h>
 #include <fedrun/launcher/nearest_name.h>
 #include <fedrun/launcher/refused_flags.h>
 #include <fedrun/launcher/split_list.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -17,6 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 TEST(FlagTable, NoNameMeansTwoThings) {
   std::set<std::string_view> names;
@@ -148,6 +152,24 @@ TEST(Help, FitsAWideTerminalAndNamesEachGroupOnce) {
     EXPECT_TRUE(!is_heading || headings.insert(line).second) << line;
   }
   EXPECT_GE(headings.size(), 8u);
+}
+
+TEST(Documents, HaveEveryFlag) {
+  const std::string page = man_page();
+  EXPECT_THAT(page, StartsWith(".TH FEDRUN 1 "));
+  const std::string bash = completion_script("bash");
+  EXPECT_THAT(bash, HasSubstr("complete -F _fedrun fedrun"));
+  const std::string zsh = completion_script("zsh");
+  EXPECT_THAT(zsh, StartsWith("#compdef fedrun\n"));
+  for (const Flag& flag : flag_table()) {
+    for (const std::string_view shown : shown_names(flag)) {
+      const std::string name(shown);
+      EXPECT_THAT(bash, HasSubstr(name));
+      EXPECT_THAT(zsh, HasSubstr(name));
+      EXPECT_THAT(page, HasSubstr(std::regex_replace(name, std::regex("-"), "\\-")));
+    }
+  }
+  for (const RunVariable& variable : run_variables()) EXPECT_THAT(page, HasSubstr(variable.name));
 }
 
 TEST(NearestName, CountsChanges) {

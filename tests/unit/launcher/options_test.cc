@@ -169,6 +169,9 @@ TEST(Options, QuestionsNeedNoProgram) {
   EXPECT_EQ(parse({"--version"}).action, Action::show_version);
   EXPECT_EQ(parse({"--check-build"}).action, Action::check_build);
   EXPECT_THAT(parse({"--check-build"}).program, IsEmpty());
+  EXPECT_EQ(parse({"--man-page"}).action, Action::man_page);
+  EXPECT_EQ(parse({"--completion", "zsh"}).action, Action::completion);
+  EXPECT_EQ(parse({"--completion", "zsh"}).completion_shell, "zsh");
 }
 
 TEST(Options, ErrorsSayWhatIsWrong) {
@@ -209,6 +212,9 @@ TEST(Options, ErrorsSayWhatIsWrong) {
       {{"--timeout", "1.5", "p"}, "--timeout: '1.5' is not a whole number from 1 to 31622400"},
       {{"--output-dir", "", "p"}, "--output-dir: an empty text is no path"},
       {{"--sync=", "p"}, "--sync: an empty text is no path"},
+      {{"--completion", "fish"}, "--completion: 'fish' is not one of bash, zsh"},
+      {{"--gpu-mapping", "f", "--device", "cpu", "p"},
+       "--gpu-mapping says which GPU each rank gets, and --device cpu that it gets none: leave one out"},
       {{"--bind", "numa", "p"}, "--bind: 'numa' is not one of core, socket, none"},
       {{"--network-interfaces", "eth0,", "p"},
        "--network-interfaces: '' is neither an interface such as eth0 nor a network such as 10.0.0.0/8"},
