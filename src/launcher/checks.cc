@@ -78,7 +78,10 @@ class HostJudge {
           return add("program", Verdict::failed, fmt::format("{} is not on the PATH of the ranks", name),
                      "install it there, or write its path");
         }
-        return add("program", Verdict::failed, name + " does not exist", is_here_ ? "check the path" : bring);
+        return add("program", Verdict::failed, name + " does not exist",
+                   original_.program.state == FileState::executable
+                       ? bring
+                       : "check the path, and the directory that fedrun is called in");
       case FileState::not_a_file:
         return add("program", Verdict::failed, name + " is not a program but a directory or a device",
                    "name the program in it");

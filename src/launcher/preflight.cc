@@ -165,11 +165,11 @@ PreflightResult preflight(const PreflightRequest& request) {
   return result;
 }
 
-fs::path host_cache_directory() {
-  const std::string cache = variable("XDG_CACHE_HOME");
-  if (fs::path(cache).is_absolute()) return fs::path(cache) / "fedrun" / "hosts";
-  const std::string home = variable("HOME");
-  return fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "fedrun" / "hosts" : fs::path();
+fs::path host_cache_directory(const RunEnv::Lookup& lookup) {
+  const char* cache = lookup("XDG_CACHE_HOME");
+  if (cache != nullptr && fs::path(cache).is_absolute()) return fs::path(cache) / "fedrun" / "hosts";
+  const char* home = lookup("HOME");
+  return home != nullptr && fs::path(home).is_absolute() ? fs::path(home) / ".cache" / "fedrun" / "hosts" : fs::path();
 }
 
 }  // namespace fedrun::launcher

@@ -1,6 +1,7 @@
 // Checks all hosts of a run before anything is started on them.
 #pragma once
 
+#include <fedrun/core/run_env.h>
 #include <fedrun/launcher/checks.h>
 #include <fedrun/launcher/remote_shell.h>
 
@@ -46,6 +47,6 @@ struct PreflightResult {
 PreflightResult preflight(const PreflightRequest& request);
 
 // $XDG_CACHE_HOME/fedrun/hosts, or the same below ~/.cache; empty when the environment names neither.
-std::filesystem::path host_cache_directory();
+std::filesystem::path host_cache_directory(const RunEnv::Lookup& lookup);
 
 }  // namespace fedrun::launcher

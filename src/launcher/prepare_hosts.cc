@@ -1,11 +1,13 @@
 #include <fedrun/core/error.h>
 #include <fedrun/launcher/check_table.h>
+#include <fedrun/launcher/flag_values.h>
 #include <fedrun/launcher/prepare_hosts.h>
 #include <fedrun/launcher/sync.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 namespace fedrun::launcher {
 namespace {
@@ -25,14 +27,25 @@ bool wants_gpus(const Options& options, const RunEnv::Lookup& lookup) {
   return device == "cuda";
 }
 
+// By the flag, or as Open MPI's users are used to say it.
+std::optional<std::string> wanted_network(const Options& options, const RunEnv::Lookup& lookup) {
+  constexpr const char* name = "OMPI_MCA_btl_tcp_if_include";
+  if (options.network_interfaces || lookup(name) == nullptr) return options.network_interfaces;
+  try {
+    return network_interfaces_value(lookup(name));
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
 PreflightRequest request_for(const Options& options, const std::vector<Host>& hosts, const RunEnv::Lookup& lookup) {
   return {.hosts = hosts,
           .shell = remote_shell(options, lookup),
           .program = options.program,
           .fedrun = fs::read_symlink("/proc/self/exe"),
-          .network_interfaces = options.network_interfaces,
+          .network_interfaces = wanted_network(options, lookup),
           .gpus_expected = wants_gpus(options, lookup),
-          .cache_directory = host_cache_directory()};
+          .cache_directory = host_cache_directory(lookup)};
 }
 
 void sync(const Options& options, const PreflightRequest& request) {

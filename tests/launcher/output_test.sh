@@ -52,7 +52,8 @@ expect_equal "other lines" 3 "$(grep -c '^\[.\] rank . works$' err.txt)"
 expect_contains "the last line" "on $(hostname) exited with code 9 after " "$(tail -1 err.txt)"
 
 run --verbose -np 2 ./rank.sh exit 1 3
-expect_contains "--verbose shows the command" "mpirun " "$(head -1 err.txt)"
+expect_contains "--verbose shows where the ranks run" "rank  host" "$(head -1 err.txt)"
+expect_contains "--verbose shows the command" "fedrun: FEDRUN_TERMINAL_COLUMNS=0 mpirun " "$err"
 expect_contains "--verbose shows mpirun's messages" "Per user-direction, the job has been aborted" "$err"
 rm -f pids/*
 

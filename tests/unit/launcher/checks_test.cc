@@ -150,6 +150,13 @@ TEST(Checks, GpusThatTheRanksNeed) {
   EXPECT_EQ(row_of(judge(facts, true), "GPUs").verdict, Verdict::failed);
 }
 
+TEST(Checks, AProgramThatIsNowhereCannotBeBrought) {
+  HostFacts facts = good_facts();
+  facts.program = {.state = FileState::missing};
+  const Expectations expected{.directory = "/home/u/run", .program = "./trian", .original = facts};
+  EXPECT_THAT(row_of(judge_host({"node2", 2}, facts, false, expected), "program").remedy, HasSubstr("check the path"));
+}
+
 TEST(Checks, ThisMachineNeedsMpirunAndNoDaemon) {
   HostFacts facts = good_facts();
   facts.has_orted = false;
