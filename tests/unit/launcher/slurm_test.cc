@@ -1,5 +1,4 @@
 // Slurm allocations faked by variables: which hosts and slots they mean, and that hostile lists come to nothing.
-#include <fedrun/launcher/captured_output.h>
 #include <fedrun/launcher/requested_hosts.h>
 #include <fedrun/launcher/slurm.h>
 #include <gmock/gmock.h>
@@ -199,25 +198,6 @@ TEST_F(SlurmRequest, HalfAnAllocationIsNone) {
     environment[name] = "";
     EXPECT_EQ(requested(), RequestedHosts{}) << name;
     environment[name] = value;
-  }
-}
-
-TEST(OutputOf, ByTable) {
-  constexpr std::chrono::seconds limit{20};
-  EXPECT_EQ(output_of({"printf", "a\\nb"}, limit), "a\nb");
-  EXPECT_EQ(output_of({"true"}, limit), "");
-  EXPECT_EQ(output_of({"echo", "$(touch x);"}, limit), "$(touch x);\n");
-  EXPECT_EQ(output_of({"false"}, limit), std::nullopt);
-  EXPECT_EQ(output_of({"/no/such/program"}, limit), std::nullopt);
-  EXPECT_EQ(output_of({"sh", "-c", "echo a; kill -9 $$"}, limit), std::nullopt);
-  EXPECT_EQ(output_of({"sh", "-c", "cat; echo error >&2"}, limit), "");
-}
-
-TEST(OutputOf, DoesNotWaitForEver) {
-  for (const char* script : {"exec sleep 60", "exec >&-; exec sleep 60", "exec cat /dev/zero"}) {
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(output_of({"sh", "-c", script}, std::chrono::milliseconds(200)), std::nullopt) << script;
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20)) << script;
   }
 }
 
