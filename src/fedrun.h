@@ -12,6 +12,7 @@
 #include <fedrun/models/mlp.h>
 #include <fedrun/models/registry.h>
 #include <fedrun/models/resnet.h>
+#include <fedrun/sampler/client_sampler.h>
 #include <fedrun/sampler/distributed_sampler.h>
 #include <fedrun/train/broadcast.h>
 #include <fedrun/train/convert_sync_batch_norm.h>
