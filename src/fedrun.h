@@ -7,6 +7,7 @@
 #include <fedrun/core/version.h>
 #include <fedrun/data/image_dataset.h>
 #include <fedrun/data/mnist.h>
+#include <fedrun/data/partitioners.h>
 #include <fedrun/data/synthetic_digits.h>
 #include <fedrun/models/convnet.h>
 #include <fedrun/models/mlp.h>
