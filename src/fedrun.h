@@ -10,9 +10,11 @@
 #include <fedrun/data/partitioners.h>
 #include <fedrun/data/synthetic_digits.h>
 #include <fedrun/models/convnet.h>
+#include <fedrun/models/federated_models.h>
 #include <fedrun/models/mlp.h>
 #include <fedrun/models/registry.h>
 #include <fedrun/models/resnet.h>
+#include <fedrun/models/rnn.h>
 #include <fedrun/sampler/client_sampler.h>
 #include <fedrun/sampler/distributed_sampler.h>
 #include <fedrun/train/broadcast.h>
