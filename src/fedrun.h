@@ -5,9 +5,12 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/log.h>
 #include <fedrun/core/version.h>
+#include <fedrun/data/cifar.h>
 #include <fedrun/data/image_dataset.h>
+#include <fedrun/data/leaf.h>
 #include <fedrun/data/mnist.h>
 #include <fedrun/data/partitioners.h>
+#include <fedrun/data/synthetic_clients.h>
 #include <fedrun/data/synthetic_digits.h>
 #include <fedrun/models/convnet.h>
 #include <fedrun/models/federated_models.h>
