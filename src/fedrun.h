@@ -12,6 +12,8 @@
 #include <fedrun/data/partitioners.h>
 #include <fedrun/data/synthetic_clients.h>
 #include <fedrun/data/synthetic_digits.h>
+#include <fedrun/fl/classification_trainer.h>
+#include <fedrun/fl/federation.h>
 #include <fedrun/models/convnet.h>
 #include <fedrun/models/federated_models.h>
 #include <fedrun/models/mlp.h>
