@@ -33,6 +33,7 @@
 #include <fedrun/train/optimizer_state.h>
 #include <fedrun/train/progress.h>
 #include <fedrun/train/replica_check.h>
+#include <fedrun/train/safetensors.h>
 #include <fedrun/train/session.h>
 #include <fedrun/train/sync_batch_norm.h>
 #include <fedrun/train/tensor_buffer.h>
