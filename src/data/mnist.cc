@@ -1,14 +1,15 @@
 #include <fedrun/core/error.h>
 #include <fedrun/data/idx.h>
 #include <fedrun/data/mnist.h>
+#include <fedrun/data/required_files.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace fedrun::data {
 namespace {
@@ -31,27 +32,17 @@ constexpr Part test_labels = {"t10k-labels", "idx1-ubyte"};
 
 std::optional<fs::path> find(const fs::path& directory, const Part& part) {
   for (const std::string_view separator : {"-", "."}) {
-    for (const std::string_view ending : {"", ".gz"}) {
-      fs::path candidate = directory / fmt::format("{}{}{}{}", part.stem, separator, part.type, ending);
-      std::error_code ignored;
-      if (fs::exists(candidate, ignored)) return candidate;
-    }
+    if (auto path = find_plain_or_gz(directory, fmt::format("{}{}{}", part.stem, separator, part.type))) return path;
   }
   return std::nullopt;
 }
 
-// Shows all four files, so that one failed run is enough to learn everything that is missing.
-[[noreturn]] void fail_missing(const fs::path& directory) {
-  std::error_code ignored;
-  const bool is_directory = fs::is_directory(directory, ignored);
-  std::string message = is_directory ? fmt::format("MNIST is not complete in {}", directory.string())
-                                     : fmt::format("there is no MNIST in {}: no such directory", directory.string());
-  message += "; looked for, plain or with .gz:";
+[[noreturn]] void fail_incomplete(const fs::path& directory) {
+  std::vector<LookedFor> files;
   for (const Part& part : {train_images, train_labels, test_images, test_labels}) {
-    message += fmt::format("\n  {}-{}: {}", part.stem, part.type, find(directory, part) ? "found" : "missing");
+    files.push_back({fmt::format("{}-{}", part.stem, part.type), find(directory, part).has_value()});
   }
-  message += fmt::format("\nTo download them: scripts/get_mnist.sh {}", directory.string());
-  throw UsageError(message);
+  fail_missing("MNIST", directory, files, fmt::format("To download them: scripts/get_mnist.sh {}", directory.string()));
 }
 
 void check_images(const IdxArray& images, const fs::path& path) {
@@ -74,7 +65,7 @@ ImageSet load_mnist(const fs::path& directory, MnistSplit split) {
   const bool train = split == MnistSplit::train;
   const auto images_path = find(directory, train ? train_images : test_images);
   const auto labels_path = find(directory, train ? train_labels : test_labels);
-  if (!images_path || !labels_path) fail_missing(directory);
+  if (!images_path || !labels_path) fail_incomplete(directory);
 
   IdxArray images = read_idx(*images_path, IdxContent::images);
   check_images(images, *images_path);

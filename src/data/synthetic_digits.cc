@@ -1,5 +1,5 @@
+#include <fedrun/core/keyed_random.h>
 #include <fedrun/data/digit_skeletons.h>
-#include <fedrun/data/keyed_random.h>
 #include <fedrun/data/stroke_canvas.h>
 #include <fedrun/data/synthetic_digits.h>
 

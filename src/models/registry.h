@@ -12,7 +12,8 @@
 namespace fedrun::models {
 
 struct ModelOptions {
-  std::optional<std::int64_t> classes{};  // none: what the model usually has
+  std::optional<std::int64_t> classes{};                    // none: what the model usually has
+  std::optional<std::vector<std::int64_t>> sample_shape{};  // none: what the model usually takes, as most always do
 };
 
 // Some model, whatever its type, and what it takes and gives. Copies share the module. What optimizers and
@@ -37,7 +38,7 @@ class Model {
   std::int64_t classes_;
 };
 
-// Throws UsageError that lists the known names for any other.
+// Throws UsageError that lists the known names for any other, and for samples that the model cannot take.
 Model make_model(std::string_view name, const ModelOptions& options = {});
 
 std::vector<std::string> model_names();

@@ -2,8 +2,9 @@
 #include <fedrun/models/resnet.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fedrun::models {
 namespace {
@@ -13,16 +14,25 @@ torch::nn::Conv2d convolution(std::int64_t channels_in, std::int64_t channels_ou
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(channels_in, channels_out, kernel)
                                .stride(stride)
                                .padding(kernel / 2)
-                               .bias(false));  // BatchNorm follows and has one
+                               .bias(false));  // a norm follows and has one
 }
 
 torch::nn::ReLU relu() { return torch::nn::ReLU(torch::nn::ReLUOptions().inplace(true)); }
+
+void append_norm(ChainImpl& chain, std::string name, Norm norm, std::int64_t channels) {
+  if (norm == Norm::batch) {
+    chain.push_back(std::move(name), torch::nn::BatchNorm2d(channels));
+  } else {
+    chain.push_back(std::move(name), torch::nn::GroupNorm(2, channels));
+  }
+}
 
 struct BlockShape {
   std::int64_t channels_in;
   std::int64_t width;  // channels of the 3×3 convolutions
   std::int64_t stride;
   bool is_bottleneck;
+  Norm norm;
 
   std::int64_t channels_out() const { return is_bottleneck ? 4 * width : width; }
 };
@@ -31,7 +41,7 @@ struct BlockShape {
 class ResidualBlockImpl : public ChainImpl {
  public:
   ResidualBlockImpl() = default;
-  explicit ResidualBlockImpl(const BlockShape& shape) {
+  explicit ResidualBlockImpl(const BlockShape& shape) : norm_(shape.norm) {
     if (shape.is_bottleneck) {
       append("1", convolution(shape.channels_in, shape.width, 1, 1), shape.width);
       push_back("relu1", relu());
@@ -45,8 +55,8 @@ class ResidualBlockImpl : public ChainImpl {
     }
     if (shape.stride != 1 || shape.channels_in != shape.channels_out()) {
       shortcut_ =
-          register_module("downsample", Chain(convolution(shape.channels_in, shape.channels_out(), 1, shape.stride),
-                                              torch::nn::BatchNorm2d(shape.channels_out())));
+          register_module("downsample", Chain(convolution(shape.channels_in, shape.channels_out(), 1, shape.stride)));
+      append_norm(*shortcut_, "1", shape.norm, shape.channels_out());
     }
   }
 
@@ -68,17 +78,24 @@ class ResidualBlockImpl : public ChainImpl {
  private:
   void append(const std::string& number, const torch::nn::Conv2d& convolution, std::int64_t channels) {
     push_back("conv" + number, convolution);
-    push_back("bn" + number, torch::nn::BatchNorm2d(channels));
+    append_norm(*this, "bn" + number, norm_, channels);
   }
 
+  Norm norm_ = Norm::batch;
   Chain shortcut_{nullptr};
 };
 
-// How many blocks each of the four stages has.
-std::array<int, 4> blocks_of(int depth) {
-  if (depth == 18) return {2, 2, 2, 2};
-  if (depth == 50) return {3, 4, 6, 3};
-  throw UsageError(fmt::format("ResNet: there is none of depth {} here: choose 18 or 50", depth));
+struct Layout {
+  std::vector<int> blocks;  // of each stage
+  std::int64_t width;       // of the stem and the first stage
+  bool is_bottleneck;
+};
+
+Layout layout_of(int depth) {
+  if (depth == 18) return {{2, 2, 2, 2}, 64, false};
+  if (depth == 50) return {{3, 4, 6, 3}, 64, true};
+  if (depth == 56) return {{6, 6, 6}, 16, true};
+  throw UsageError(fmt::format("ResNet: there is none of depth {} here: choose 18, 50 or 56", depth));
 }
 
 void initialise(torch::nn::Module& model) {
@@ -92,19 +109,23 @@ void initialise(torch::nn::Module& model) {
 }  // namespace
 
 ResNetImpl::ResNetImpl(const ResNetOptions& options) {
-  const std::array<int, 4> blocks = blocks_of(options.depth);
+  const Layout layout = layout_of(options.depth);
   if (options.classes < 1) throw UsageError(fmt::format("ResNet: {} classes: give 1 or more", options.classes));
 
   const bool is_small = options.stem == Stem::cifar;
-  push_back("conv1", is_small ? convolution(3, 64, 3, 1) : convolution(3, 64, 7, 2));
-  push_back("bn1", torch::nn::BatchNorm2d(64));
+  push_back("conv1", is_small ? convolution(3, layout.width, 3, 1) : convolution(3, layout.width, 7, 2));
+  append_norm(*this, "bn1", options.norm, layout.width);
   push_back("relu", relu());
   if (!is_small) push_back("maxpool", torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
 
-  BlockShape shape{.channels_in = 64, .width = 64, .stride = 1, .is_bottleneck = options.depth == 50};
-  for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
+  BlockShape shape{.channels_in = layout.width,
+                   .width = layout.width,
+                   .stride = 1,
+                   .is_bottleneck = layout.is_bottleneck,
+                   .norm = options.norm};
+  for (std::size_t stage = 0; stage < layout.blocks.size(); ++stage) {
     Chain layer;
-    for (int block = 0; block < blocks[stage]; ++block) {
+    for (int block = 0; block < layout.blocks[stage]; ++block) {
       layer->push_back(std::make_shared<ResidualBlockImpl>(shape));
       shape.channels_in = shape.channels_out();
       shape.stride = 1;

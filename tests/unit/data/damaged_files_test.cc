@@ -1,7 +1,7 @@
 // Cuts and flips a valid file in every place: a reader of foreign files may refuse them, but never crash.
 #include <fedrun/core/error.h>
+#include <fedrun/core/keyed_random.h>
 #include <fedrun/data/idx.h>
-#include <fedrun/data/keyed_random.h>
 #include <gtest/gtest.h>
 
 #include "idx_files.h"

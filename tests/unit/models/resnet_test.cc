@@ -117,7 +117,7 @@ TEST(ResNet, ClonesAreIndependent) {
 }
 
 TEST(ResNet, RefusesWhatItCannotBe) {
-  EXPECT_THAT(usage_error_of([] { make(34, Stem::cifar, 10); }), HasSubstr("depth 34 here: choose 18 or 50"));
+  EXPECT_THAT(usage_error_of([] { make(34, Stem::cifar, 10); }), HasSubstr("depth 34 here: choose 18, 50 or 56"));
   EXPECT_THAT(usage_error_of([] { make(18, Stem::cifar, 0); }), HasSubstr("0 classes"));
 }
 

@@ -1,0 +1,202 @@
+#include "fedavg_flags.h"
+
+#include <fedrun/core/flags.h>
+#include <fedrun/core/parse.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace fedavg {
+namespace {
+
+using cxxopts::value;
+using fedrun::UsageError;
+using std::string;
+
+cxxopts::Options make_options() {
+  cxxopts::Options options("fedavg", "Federated averaging on every rank that fedrun starts; there is no server.");
+  // clang-format off
+  options.add_options("data")
+    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
+    ("data-dir", "directory with the files of the data set", value<string>()->default_value(""))
+    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; femnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
+    ("partition-alpha", "of hetero: small means that clients differ much", value<double>()->default_value("0.5"))
+    ("partition-file", "of hetero-fix: {\"0\": [sample, …], …}", value<string>()->default_value(""))
+    ("synthetic-alpha", "how much the clients' tasks differ", value<double>()->default_value("1"))
+    ("synthetic-beta", "how much the clients' inputs differ", value<double>()->default_value("1"))
+    ("client-num-in-total", "clients", value<std::size_t>()->default_value("1000"));
+  options.add_options("training")
+    ("model", "by name, such as lr, cnn, resnet56, mobilenet", value<string>()->default_value("mobilenet"))
+    ("client-num-per-round", "clients that train in a round", value<std::size_t>()->default_value("4"))
+    ("comm-round", "rounds", value<std::uint64_t>()->default_value("10"))
+    ("epochs", "of a client in a round", value<int>()->default_value("5"))
+    ("batch-size", "of a client; 0: all of its samples", value<std::size_t>()->default_value("64"))
+    ("client-optimizer", "sgd or adam (amsgrad)", value<string>()->default_value("adam"))
+    ("lr", "learning rate of clients", value<double>()->default_value("0.001"))
+    ("momentum", "of sgd", value<double>()->default_value("0"))
+    ("wd", "weight decay of adam", value<double>()->default_value("0.0001"))
+    ("frequency-of-the-test", "test after every so many rounds, and after the last", value<std::uint64_t>()->default_value("1"))
+    ("sampling", "fixed: so many clients a round; poisson: so many on average", value<string>()->default_value("fixed"))
+    ("seed", "0: clients are chosen as FedML chooses them", value<std::uint64_t>()->default_value("0"));
+  options.add_options("algorithm")
+    ("algorithm", "fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, fednova or scaffold", value<string>()->default_value("fedavg"))
+    ("mu", "of fedprox", value<double>()->default_value("0.1"))
+    ("server-lr", "of fedavgm, fedadagrad, fedadam, fedyogi and scaffold", value<double>()->default_value("1"))
+    ("server-momentum", "of fedavgm", value<double>()->default_value("0.9"))
+    ("beta1", "of fedadagrad, fedadam and fedyogi", value<double>()->default_value("0.9"))
+    ("beta2", "of fedadam and fedyogi", value<double>()->default_value("0.99"))
+    ("tau", "of fedadagrad, fedadam and fedyogi", value<double>()->default_value("0.001"))
+    ("buffers", "average or skip: what becomes of running statistics", value<string>()->default_value("average"))
+    ("clip-norm", "largest norm of a client's update; 0: any", value<double>()->default_value("0"))
+    ("noise-multiplier", "deviation of the noise on each update, in clip norms", value<double>()->default_value("0"));
+  options.add_options("run")
+    ("groups", "rank groups, each of which trains a client together: a number, or host; none: each rank by itself", value<string>()->default_value(""))
+    ("min-clients", "with fewer that finish a round, the run ends", value<std::size_t>()->default_value("1"))
+    ("client-timeout", "seconds after which a client is left out; 0: never", value<double>()->default_value("0"))
+    ("deterministic", "the same bits on any number of ranks; one thread each")
+    ("run-dir", "directory for config.json, rounds.jsonl, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
+    ("checkpoint-every", "save into --run-dir after every so many rounds; 0: never", value<std::uint64_t>()->default_value("0"))
+    ("resume", "go on with the run in --run-dir, from the start if it has no checkpoint")
+    ("ci", "one short round, to check the set-up");
+  // clang-format on
+  return options;
+}
+
+// --comm_round is --comm-round; values keep their underscores.
+std::vector<string> with_hyphens(int argc, char** argv) {
+  std::vector<string> arguments(argv, argv + argc);
+  for (string& argument : arguments) {
+    if (!argument.starts_with("--")) continue;
+    const auto end = std::find(argument.begin(), argument.end(), '=');
+    std::replace(argument.begin(), end, '_', '-');
+  }
+  return arguments;
+}
+
+fedrun::fl::RankGroupsOptions parse_groups(const string& text) {
+  if (text.empty()) return {};
+  if (text == "host") return {.by_host = true};
+  return {.count = fedrun::parse_integer(text, 1, 1 << 20)};
+}
+
+template <typename Value>
+Value parse_named(const cxxopts::ParseResult& parsed, const char* flag,
+                  std::initializer_list<std::pair<std::string_view, Value>> words) {
+  try {
+    return fedrun::parse_word<Value>(parsed[flag].as<string>(), words);
+  } catch (const UsageError& problem) {
+    throw UsageError(fmt::format("--{}: {}", flag, problem.what()));
+  }
+}
+
+void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
+  if (flags.rounds < 1 || flags.rounds_between_tests < 1) {
+    throw UsageError("--comm-round and --frequency-of-the-test must be at least 1");
+  }
+  if (flags.run_dir.empty() && (flags.resumes || flags.rounds_between_checkpoints > 0)) {
+    throw UsageError("--resume and --checkpoint-every need --run-dir");
+  }
+  const bool has_clients = flags.dataset == "synthetic" || flags.dataset == "femnist" || flags.dataset == "shakespeare";
+  if (has_clients && parsed.count("partition-method") != 0) {
+    throw UsageError(fmt::format("--dataset {} comes with its clients: leave --partition-method out", flags.dataset));
+  }
+  if ((flags.partition_method == "hetero-fix") != !flags.partition_file.empty()) {
+    throw UsageError("--partition-method hetero-fix and --partition-file go together");
+  }
+  if (flags.algorithm == "scaffold" &&
+      (flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd || flags.training.momentum != 0)) {
+    throw UsageError("--algorithm scaffold needs --client-optimizer sgd without momentum: it computes with its steps");
+  }
+  flags.make_algorithm();
+}
+
+}  // namespace
+
+std::unique_ptr<fedrun::fl::Algorithm> Flags::make_algorithm() const {
+  using namespace fedrun::fl;
+  const FedOptOptions adaptive{.lr = server_lr, .beta1 = beta1, .beta2 = beta2, .tau = tau};
+  if (algorithm == "fedavg") return std::make_unique<FedAvg>();
+  if (algorithm == "fedprox") return std::make_unique<FedProx>(mu);
+  if (algorithm == "fedavgm") {
+    return std::make_unique<FedAvgM>(FedAvgMOptions{.lr = server_lr, .momentum = server_momentum});
+  }
+  if (algorithm == "fedadagrad") return std::make_unique<FedOpt>(ServerOptimizer::adagrad, adaptive);
+  if (algorithm == "fedadam") return std::make_unique<FedOpt>(ServerOptimizer::adam, adaptive);
+  if (algorithm == "fedyogi") return std::make_unique<FedOpt>(ServerOptimizer::yogi, adaptive);
+  if (algorithm == "fednova") return std::make_unique<FedNova>(training.momentum);
+  if (algorithm == "scaffold") {
+    return std::make_unique<Scaffold>(
+        ScaffoldOptions{.clients = clients, .local_lr = training.lr, .global_lr = server_lr});
+  }
+  throw UsageError(
+      fmt::format("--algorithm: '{}' is not one of fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, "
+                  "fednova, scaffold",
+                  algorithm));
+}
+
+std::optional<Flags> read_flags(int argc, char** argv, int rank) {
+  using namespace fedrun::fl;
+  std::vector<string> arguments = with_hyphens(argc, argv);
+  std::vector<char*> pointers;
+  for (string& argument : arguments) pointers.push_back(argument.data());
+  cxxopts::Options options = make_options();
+  const auto found = fedrun::parse_flags(options, static_cast<int>(pointers.size()), pointers.data(), rank);
+  if (!found) return std::nullopt;
+  const cxxopts::ParseResult& parsed = *found;
+  const auto number = [&](const char* flag) { return parsed[flag].as<double>(); };
+  const auto text = [&](const char* flag) { return parsed[flag].as<string>(); };
+  const bool is_check = parsed.count("ci") != 0;
+
+  Flags flags{.dataset = text("dataset"),
+              .data_dir = text("data-dir"),
+              .partition_method = text("partition-method"),
+              .partition_file = text("partition-file"),
+              .partition_alpha = number("partition-alpha"),
+              .synthetic_alpha = number("synthetic-alpha"),
+              .synthetic_beta = number("synthetic-beta"),
+              .clients = parsed["client-num-in-total"].as<std::size_t>(),
+              .model = text("model"),
+              .rounds = is_check ? 1 : parsed["comm-round"].as<std::uint64_t>(),
+              .rounds_between_tests = parsed["frequency-of-the-test"].as<std::uint64_t>(),
+              .seed = parsed["seed"].as<std::uint64_t>(),
+              .run_dir = text("run-dir"),
+              .rounds_between_checkpoints = parsed["checkpoint-every"].as<std::uint64_t>(),
+              .resumes = parsed.count("resume") != 0,
+              .groups = parse_groups(text("groups")),
+              .algorithm = text("algorithm"),
+              .mu = number("mu"),
+              .server_lr = number("server-lr"),
+              .server_momentum = number("server-momentum"),
+              .beta1 = number("beta1"),
+              .beta2 = number("beta2"),
+              .tau = number("tau")};
+  flags.training = {.epochs = is_check ? 1 : parsed["epochs"].as<int>(),
+                    .batch_size = parsed["batch-size"].as<std::size_t>(),
+                    .optimizer = parse_named<ClientOptimizer>(
+                        parsed, "client-optimizer", {{"sgd", ClientOptimizer::sgd}, {"adam", ClientOptimizer::adam}}),
+                    .lr = number("lr"),
+                    .momentum = number("momentum"),
+                    .weight_decay = number("wd")};
+  flags.federation = {
+      .clients_per_round = parsed["client-num-per-round"].as<std::size_t>(),
+      .sampling = {.method = parse_named<fedrun::ClientSampling>(
+                       parsed, "sampling",
+                       {{"fixed", fedrun::ClientSampling::fixed}, {"poisson", fedrun::ClientSampling::poisson}}),
+                   .seed = flags.seed},
+      .seed = flags.seed,
+      .min_clients = parsed["min-clients"].as<std::size_t>(),
+      .client_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * number("client-timeout"))),
+      .buffers =
+          parse_named<BufferRule>(parsed, "buffers", {{"average", BufferRule::average}, {"skip", BufferRule::skip}}),
+      .sums = parsed.count("deterministic") != 0 ? SumOrder::exact : SumOrder::fast,
+      .clip_norm = number("clip-norm"),
+      .noise_multiplier = number("noise-multiplier")};
+  for (const cxxopts::KeyValue& argument : parsed.arguments()) flags.given[argument.key()] = argument.value();
+  for (const cxxopts::KeyValue& fallback : parsed.defaults()) flags.given.emplace(fallback.key(), fallback.value());
+  check(parsed, flags);
+  return flags;
+}
+
+}  // namespace fedavg

@@ -1,0 +1,18 @@
+#include <fedrun/fl/model_trainer.h>
+#include <fedrun/train/tensor_buffer.h>
+
+namespace fedrun::fl {
+
+void LocalTask::finish_gradients(std::size_t samples_of_this_rank) {
+  model.collect_gradients();
+  if (group.size() > 1) {
+    group.allreduce(buffer_of(model.gradients(), "gradients"), {.weight = static_cast<double>(samples_of_this_rank)});
+  }
+  if (correct_gradients) correct_gradients();
+}
+
+void LocalTask::check_time() const {
+  if (deadline && std::chrono::steady_clock::now() > *deadline) throw ClientTimeout{};
+}
+
+}  // namespace fedrun::fl
