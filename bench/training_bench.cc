@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <map>
+#include <numeric>
 
 #include "median.h"
 #include "training_report.h"
@@ -48,6 +49,19 @@ double peak_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1e3;
 }
 
+// What ranks that trained on their own would have reached had they waited for each other after each step: no training
+// that averages gradients in every step can be faster. All ranks have trained.
+double samples_per_second_in_step(const Contest& contest, const TrainingFlags& flags, Communicator& world) {
+  std::vector<double> slowest_ms;
+  for (const StepTimes& step : contest.steps) slowest_ms.push_back(step.total());
+  world.allreduce(slowest_ms, {.op = ReduceOp::max});
+  std::vector<double> mean_ms;  // by round
+  for (auto first = slowest_ms.begin(); first != slowest_ms.end(); first += flags.steps) {
+    mean_ms.push_back(std::accumulate(first, first + flags.steps, 0.0) / flags.steps);
+  }
+  return 1e3 * static_cast<double>(contest.run->batch_size()) * world.size() / median(mean_ms);
+}
+
 // Rank 0 shows its own times; samples per second are those of all ranks that train.
 TrainingResult summarise(const Contest& contest, Communicator& world) {
   TrainingResult result;
@@ -80,6 +94,9 @@ void measure(const std::string& model, const TrainingFlags& flags, Session& sess
     TrainingResult result = summarise(contest, session.world());
     result.system = system;
     result.model = model;
+    if (system == System::independent) {
+      result.samples_per_second_in_step = samples_per_second_in_step(contest, flags, session.world());
+    }
     if (system == System::alone) {
       alone_samples_per_second = result.samples_per_second;
     } else if (alone_samples_per_second > 0) {

@@ -29,18 +29,21 @@ TrainingReport::TrainingReport(const TrainingFlags& flags, int ranks)
     if (!json_) throw UsageError(fmt::format("--json: cannot write {}: does its directory exist?", *flags.json_path));
   }
   fmt::print(
-      "# {} ranks, compression {}, {} step; parts of a step: medians in ms; step: median of rounds; efficiency: of as "
-      "many ranks alone\n",
+      "# {} ranks, compression {}, {} step; parts of a step: medians in ms; step: median of rounds\n"
+      "# in step: samples/s had every rank waited for the slowest in each step; efficiency: of as many ranks alone\n",
       ranks, compression_, sharded_ ? "sharded" : "whole");
-  fmt::print("# {:<16} {:<12} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>10}\n", "model", "system", "ranks",
-             "batch", "forward", "backward", "exposed", "optimizer", "step", "samples/s", "efficiency");
+  fmt::print("# {:<16} {:<12} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>9} {:>10}\n", "model", "system",
+             "ranks", "batch", "forward", "backward", "exposed", "optimizer", "step", "samples/s", "in step",
+             "efficiency");
 }
 
 void TrainingReport::add(const TrainingResult& result) {
-  fmt::print("  {:<16} {:<12} {:>5} {:>6} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>11.1f} {:>10}\n",
+  fmt::print("  {:<16} {:<12} {:>5} {:>6} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>11.1f} {:>9} {:>10}\n",
              result.model, name_of(result.system), result.ranks, result.batch_size, result.times.forward,
              result.times.backward, result.times.communication, result.times.optimizer, result.step_ms,
-             result.samples_per_second, result.efficiency ? fmt::format("{:.0f} %", 100 * *result.efficiency) : "");
+             result.samples_per_second,
+             result.samples_per_second_in_step ? fmt::format("{:.1f}", *result.samples_per_second_in_step) : "",
+             result.efficiency ? fmt::format("{:.0f} %", 100 * *result.efficiency) : "");
   std::fflush(stdout);
   if (!json_.is_open()) return;
   nlohmann::json line = {{"system", name_of(result.system)},
@@ -56,6 +59,7 @@ void TrainingReport::add(const TrainingResult& result) {
                          {"exposed_communication_ms", result.times.communication},
                          {"optimizer_ms", result.times.optimizer},
                          {"peak_memory_mb", result.peak_memory_mb}};
+  if (result.samples_per_second_in_step) line["samples_per_second_in_step"] = *result.samples_per_second_in_step;
   if (result.efficiency) line["scaling_efficiency"] = *result.efficiency;
   json_ << line.dump() << std::endl;
 }

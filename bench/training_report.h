@@ -17,7 +17,8 @@ struct TrainingResult {
   StepTimes times{};
   double step_ms = 0;  // whole steps: the median over the rounds of their means
   double samples_per_second = 0;
-  std::optional<double> efficiency{};  // of what as many ranks alone would reach
+  std::optional<double> samples_per_second_in_step{};  // had the ranks waited for the slowest in each step
+  std::optional<double> efficiency{};                  // of what as many ranks alone would reach
   double peak_memory_mb = 0;
 };
 

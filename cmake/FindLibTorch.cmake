@@ -93,7 +93,8 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
   add_library(LibTorch::cpu SHARED IMPORTED)
   set_target_properties(LibTorch::cpu PROPERTIES
     IMPORTED_LOCATION "${LibTorch_DIRECTORY}/lib/libtorch_cpu.so"
-    INTERFACE_LINK_LIBRARIES LibTorch::c10)
+    INTERFACE_LINK_LIBRARIES LibTorch::c10
+    INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY=1)  # it comes with the headers of fmt, but not with their library
   target_include_directories(LibTorch::cpu SYSTEM INTERFACE
     "${LibTorch_DIRECTORY}/include" "${LibTorch_DIRECTORY}/include/torch/csrc/api/include")
 endif()

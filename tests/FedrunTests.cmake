@@ -8,6 +8,7 @@ function(fedrun_test_program name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   fedrun_compile_privately(${name})
+  fedrun_compile_quickly(${name})
   fedrun_reuse_torch_header(${name})
 endfunction()
 

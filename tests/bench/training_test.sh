@@ -25,6 +25,7 @@ assert ours["samples_per_second"] > 0 and ours["exposed_communication_ms"] > 0, 
 assert lines["independent"]["exposed_communication_ms"] == 0, lines
 parts = sum(ours[part] for part in ("forward_ms", "backward_ms", "exposed_communication_ms", "optimizer_ms"))
 assert abs(parts - ours["step_ms"]) < 0.5 * ours["step_ms"], ours
+assert 0 < lines["independent"]["samples_per_second_in_step"] <= lines["independent"]["samples_per_second"], lines
 efficiency = ours["samples_per_second"] / (2 * lines["alone"]["samples_per_second"])
 assert abs(ours["scaling_efficiency"] - efficiency) < 1e-9, ours
 PYTHON
