@@ -22,6 +22,11 @@ RunEnv::Lookup variables(std::map<std::string, std::string> values) {
   };
 }
 
+Options flags(std::vector<std::string> words) {
+  words.insert(words.begin(), "check");
+  return parse_options(words);
+}
+
 const CheckRow& row_of(const PreflightResult& result, std::string_view check) {
   const auto found =
       std::find_if(result.rows.begin(), result.rows.end(), [&](const CheckRow& row) { return row.check == check; });
@@ -32,11 +37,9 @@ const CheckRow& row_of(const PreflightResult& result, std::string_view check) {
 TEST(PrepareHosts, TheWayToOtherHosts) {
   EXPECT_EQ(remote_shell({}, variables({})).agent, "ssh");
   EXPECT_EQ(remote_shell({}, variables({{"PATH", "/bin"}, {"OMPI_MCA_plm_rsh_agent", "sh -x"}})).agent, "sh -x");
-  Options options;
-  options.ssh_port = 2222;
-  options.ssh_identity_file = "key";
-  EXPECT_EQ(remote_shell(options, variables({})).port, 2222);
-  EXPECT_EQ(remote_shell(options, variables({})).identity_file, "key");
+  const RemoteShell shell = remote_shell(flags({"--ssh-port=2222", "--ssh-identity-file=key"}), variables({}));
+  EXPECT_EQ(shell.port, 2222);
+  EXPECT_EQ(shell.identity_file, "key");
 }
 
 TEST(PrepareHosts, ChecksThisMachineWithoutHosts) {
@@ -53,8 +56,7 @@ TEST(PrepareHosts, TheNetworkMayComeFromOpenMpisVariable) {
   EXPECT_EQ(row_of(check_hosts({}, {}, named("none7")), "network").verdict, Verdict::failed);
   EXPECT_THAT(usage_error_of([&] { check_hosts({}, {}, named("$(touch x)")); }),
               HasSubstr("OMPI_MCA_btl_tcp_if_include: '$(touch x)'"));
-  Options options;
-  options.network_interfaces = "127.0.0.0/8";
+  const Options options = flags({"--network-interfaces=127.0.0.0/8"});
   EXPECT_EQ(row_of(check_hosts(options, {}, named("none7")), "network").verdict, Verdict::ok);
 }
 
@@ -63,8 +65,7 @@ TEST(PrepareHosts, GpusAreExpectedWithTheDeviceCuda) {
     return std::any_of(result.rows.begin(), result.rows.end(), [](const CheckRow& row) { return row.check == "GPUs"; });
   };
   EXPECT_TRUE(has_row(check_hosts({}, {}, variables({{"FEDRUN_DEVICE", "cuda"}}))));
-  Options options;
-  options.settings = {{"FEDRUN_DEVICE", "cuda"}};
+  const Options options = flags({"--device=cuda"});
   EXPECT_TRUE(has_row(check_hosts(options, {}, variables({{"FEDRUN_DEVICE", "cpu"}}))));
 }
 
@@ -77,8 +78,7 @@ TEST(PrepareHosts, WhereHostsAreRemembered) {
 }
 
 TEST(PrepareHosts, CheckCopiesNothing) {
-  Options options;
-  options.sync = {"."};
+  const Options options = flags({"--sync=."});
   EXPECT_THAT(usage_error_of([&] { check_hosts(options, {}, variables({})); }), HasSubstr("check copies nothing"));
 }
 
