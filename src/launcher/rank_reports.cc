@@ -31,6 +31,12 @@ bool RankReports::lost_a_peer(int rank) const {
   return victims_.contains(rank) || (held != held_.end() && tells_of_lost_peer(*parse_rank_report(held->second)));
 }
 
+bool RankReports::is_told(int rank) const {
+  return std::any_of(shown_.begin(), shown_.end(), [&](const Shown& shown) {
+    return std::find(shown.ranks.begin(), shown.ranks.end(), rank) != shown.ranks.end();
+  });
+}
+
 std::string RankReports::settle(int rank) {
   const auto held = held_.extract(rank);
   if (held.empty()) return {};

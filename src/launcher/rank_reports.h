@@ -26,6 +26,8 @@ class RankReports {
 
   bool holds(int rank) const { return held_.contains(rank); }
   bool lost_a_peer(int rank) const;
+  // Its error was shown, by itself or as the same as another rank's.
+  bool is_told(int rank) const;
   // What the victims reported, for when nothing else is known.
   std::string of_victims() const;
 

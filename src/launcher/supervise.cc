@@ -269,7 +269,7 @@ class Supervisor {
     if (!cause) return explain_mpirun();
     if (reports.lost_a_peer(*cause)) {
       display_.show_lines(reports.of_victims());
-    } else if (report.empty() && !last_lines_shown) {
+    } else if (!reports.is_told(*cause) && !last_lines_shown) {
       display_.show_lines(last_lines(record_, *cause));
     }
     display_.show_lines(

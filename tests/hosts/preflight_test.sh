@@ -245,7 +245,7 @@ for attempt in 1 2; do
   expect_status 1
   expect_output "nothing was started"
   expect_output "./train differs"
-  expect_no_output "node1"
+  expect_no_output $'\nnode1 ' # which is well
 done
 uncover node2 "$work/train"
 

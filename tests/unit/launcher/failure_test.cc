@@ -29,6 +29,8 @@ TEST(RankReports, SameErrorsAreShownOnce) {
   EXPECT_THAT(feed(1, "UsageError: bad"), StartsWith("fedrun: rank 1"));  // once more: that is news
   EXPECT_THAT(feed(3, "BackendError: other"), StartsWith("fedrun: rank 3"));
   EXPECT_EQ(reports.repeated(), "fedrun: the same error on ranks 0, 1 as on rank 2\n");
+  EXPECT_TRUE(reports.is_told(1) && reports.is_told(2));
+  EXPECT_FALSE(reports.is_told(4));
 }
 
 TEST(RankReports, VictimsWait) {
