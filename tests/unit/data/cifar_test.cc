@@ -87,7 +87,7 @@ TEST_F(Cifar, NoticesDamage) {
   directory_.write("data_batch_2.bin", image({10}, 1));
   EXPECT_THAT(error_of(CifarKind::cifar10), HasSubstr("the label 10 (of image 0), where CIFAR-10 has 0 to 9"));
   Bytes packed = gzip(image({1}, 1));
-  packed.resize(packed.size() - 8);
+  packed.erase(packed.end() - 8, packed.end());
   std::filesystem::remove(directory_.path() / "data_batch_2.bin");
   directory_.write("data_batch_2.bin.gz", packed);
   EXPECT_THAT(error_of(CifarKind::cifar10), HasSubstr("data_batch_2.bin.gz ends in the middle of image 1"));
