@@ -5,7 +5,7 @@ bin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fedavg() { "$bin/fedrun" -np "$1" "$bin/fedavg" "${@:2}"; }
+fedavg() { "$bin/fedrun" --no-prefix -np "$1" "$bin/fedavg" "${@:2}"; }
 small=(--dataset synthetic --model lr --client-num-in-total 20 --client-num-per-round 8 --comm-round 4 --epochs 1
   --batch-size 10 --client-optimizer sgd --lr 0.1)
 
