@@ -86,7 +86,8 @@ TEST(PartitionByDirichlet, LosesNothingAndLeavesNobodyOut) {
 
 TEST(PartitionByDirichlet, ShufflesWhatEachClientHas) {
   const LabelVector labels = balanced_labels(1000, 2);
-  const auto samples = partition_by_dirichlet(labels, 2, 2, {.alpha = 100}).samples_of(0);
+  const Partition partition = partition_by_dirichlet(labels, 2, 2, {.alpha = 100});
+  const auto samples = partition.samples_of(0);
   const auto changes = std::adjacent_find(
       samples.begin(), samples.end(), [&](SampleIndex a, SampleIndex b) { return labels[a] == 1 && labels[b] == 0; });
   EXPECT_NE(changes, samples.end()) << "class 0 comes first, then class 1: nothing was shuffled";
