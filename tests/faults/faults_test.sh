@@ -37,8 +37,8 @@ check "all ranks throw the same" 4 usage -1 1 "UsageError: the data directory is
 check "an exception of the standard library" 2 std 1 1 "fedrun: rank 1 on $host: error: something odd"
 check "an exception in a thread" 2 thread 0 1 "fedrun: rank 0 on $host: BackendError: in a thread"
 check "an exception that the program catches" 2 caught 1 3 "[1] my own words: the data directory is missing"
-check "exit without a word" 2 exit 1 7 "rank 1"
-check "kill -9" 2 kill 1 137 "rank 1"
+check "exit without a word" 2 exit 1 7 "fedrun: rank 1 on $host exited with code 7"
+check "kill -9" 2 kill 1 137 "fedrun: rank 1 on $host was ended by signal 9 (Killed)"
 
 # Within the seconds that the user has chosen; a frozen process is not a dead one.
 begin=$SECONDS
