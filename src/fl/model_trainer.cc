@@ -1,3 +1,4 @@
+#include <fedrun/fl/group_state.h>
 #include <fedrun/fl/model_trainer.h>
 #include <fedrun/train/tensor_buffer.h>
 
@@ -6,6 +7,8 @@ namespace fedrun::fl {
 void LocalTask::finish_gradients(std::size_t samples_of_this_rank) {
   model.collect_gradients();
   if (group.size() > 1) {
+    const TrainingState state = state_of_group(group, TrainingState::goes_on);
+    if (state != TrainingState::goes_on) throw StoppedByGroup{state};
     group.allreduce(buffer_of(model.gradients(), "gradients"), {.weight = static_cast<double>(samples_of_this_rank)});
   }
   if (correct_gradients) correct_gradients();
