@@ -136,20 +136,21 @@ void Averaging::apply(const RoundReport& report) {
                                                      .scalar = sum_.value(layout.scalar) / weight});
     global_.narrow(0, weights, state - weights).add_(average.narrow(0, weights, state - weights));
   }
-  model_.state().copy_(global_);
+  give_model_to(std::nullopt);
 }
 
 void Averaging::discard() {
-  const torch::NoGradGuard no_grad;
   algorithm_.discard();
-  model_.state().copy_(global_);
+  give_model_to(std::nullopt);
 }
 
 void Averaging::set_global_state(const torch::Tensor& state) {
   const torch::NoGradGuard no_grad;
   global_.copy_(state);
-  model_.state().copy_(global_);
+  give_model_to(std::nullopt);
 }
+
+void Averaging::give_model_to(std::optional<std::size_t> client) { training_.fill_model(global_, client); }
 
 std::vector<std::pair<const char*, std::map<std::size_t, torch::Tensor>*>> Averaging::client_memories() {
   std::vector<std::pair<const char*, std::map<std::size_t, torch::Tensor>*>> memories;

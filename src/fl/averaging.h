@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace fedrun::fl {
@@ -34,6 +35,9 @@ class Averaging {
 
   const torch::Tensor& global_state() const { return global_; }  // parameters and float buffers
   void set_global_state(const torch::Tensor& state);
+
+  // Puts the global weights into the model, with the client's own running statistics where it keeps them.
+  void give_model_to(std::optional<std::size_t> client);
 
   // What is remembered of single clients, by name; on the ranks of the group that trains them, see home_of().
   std::vector<std::pair<const char*, std::map<std::size_t, torch::Tensor>*>> client_memories();

@@ -32,8 +32,12 @@ class ClassificationTrainer : public ModelTrainer {
   // train_loss, train_accuracy, test_loss and test_accuracy. Which samples go through the model together does not
   // depend on the number of parts, so neither do the results.
   void test(const TestPart& part, Meter& metrics) override;
+  // The same; test_loss and test_accuracy where clients have test samples of their own.
+  void test_client(std::size_t client, Meter& metrics) override;
 
  private:
+  void measure(Split split, const Samples& batch, Meter& metrics);
+
   models::Model model_;
   const TensorClients& clients_;
   ClassificationOptions options_;

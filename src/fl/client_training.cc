@@ -44,11 +44,7 @@ ClientTraining::ClientTraining(Communicator& group, ModelTrainer& trainer, FlatM
       message_(torch::zeros({model.state_count() + algorithm.extra_parts() * model.weight_count()})) {}
 
 ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& global_state) {
-  {
-    const torch::NoGradGuard no_grad;
-    model_.state().copy_(global_state);
-    if (const auto own = own_buffers_.find(key.client); own != own_buffers_.end()) model_.buffers().copy_(own->second);
-  }
+  fill_model(global_state, key.client);
   LocalResult result;
   const Outcome outcome = run_trainer(key, global_state, result);
   if (outcome != Outcome::finished) return {.outcome = outcome};
@@ -62,6 +58,13 @@ ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& glob
                       .extra = message_.narrow(0, state, message_.numel() - state)};
   algorithm_.prepare(update);
   return {.scalar = update.scalar, .loss = result.loss, .samples = result.samples};
+}
+
+void ClientTraining::fill_model(const torch::Tensor& global_state, std::optional<std::size_t> client) {
+  const torch::NoGradGuard no_grad;
+  model_.state().copy_(global_state);
+  const auto own = client ? own_buffers_.find(*client) : own_buffers_.end();
+  if (own != own_buffers_.end()) model_.buffers().copy_(own->second);
 }
 
 Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result) {

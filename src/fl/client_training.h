@@ -36,6 +36,9 @@ class ClientTraining {
   // has finished.
   ClientWork run(const TrainingKey& key, const torch::Tensor& global_state);
 
+  // What a client begins with: the global state, and its own running statistics where it keeps them.
+  void fill_model(const torch::Tensor& global_state, std::optional<std::size_t> client);
+
   // Δ of parameters and float buffers, then the algorithm's extra parts.
   const torch::Tensor& message() const { return message_; }
 

@@ -4,6 +4,7 @@
 #include <fedrun/fl/federation.h>
 #include <fedrun/train/agreement.h>
 #include <fedrun/train/broadcast.h>
+#include <fedrun/train/byte_exchange.h>
 #include <fmt/format.h>
 
 #include <string>
@@ -102,6 +103,24 @@ Meter Federation::evaluate() {
                  .parts = static_cast<std::size_t>(groups_.world().size())},
                 metrics);
   return metrics.over_ranks(groups_.world());
+}
+
+ResultAggregator Federation::evaluate_clients() {
+  const auto groups = static_cast<std::size_t>(groups_.count());
+  const auto ranks = static_cast<std::size_t>(groups_.inner().size());
+  const auto rank = static_cast<std::size_t>(groups_.inner().rank());
+  ResultAggregator results;
+  run_everywhere(groups_.world(), "testing single clients", [&] {
+    for (std::size_t client = 0; client < clients_.clients(); ++client) {
+      if (averaging_.home_of(client) != groups_.group() || client / groups % ranks != rank) continue;
+      averaging_.give_model_to(client);
+      Meter metrics;
+      trainer_.test_client(client, metrics);
+      results.add(client, metrics);
+    }
+  });
+  averaging_.give_model_to(std::nullopt);
+  return results.over_ranks(groups_.world());
 }
 
 }  // namespace fedrun::fl

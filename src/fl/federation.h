@@ -8,6 +8,7 @@
 #include <fedrun/fl/federation_options.h>
 #include <fedrun/fl/model_trainer.h>
 #include <fedrun/fl/rank_groups.h>
+#include <fedrun/fl/result_aggregator.h>
 #include <fedrun/fl/round_report.h>
 #include <fedrun/sampler/client_sampler.h>
 #include <fedrun/train/meter.h>
@@ -32,6 +33,10 @@ class Federation {
 
   // The trainer's metrics of the global model, over all of its test data; each rank tests a part.
   Meter evaluate();
+
+  // Those of every single client, which costs time and memory in proportion to the number of clients. Clients that keep
+  // their running statistics are tested with these.
+  ResultAggregator evaluate_clients();
 
   // Writes everything that the next rounds depend on into the directory, in place of what an earlier call has written;
   // a run that is killed meanwhile leaves one of the two whole. Ranks on several hosts need a directory that all of

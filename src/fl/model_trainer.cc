@@ -1,3 +1,4 @@
+#include <fedrun/core/error.h>
 #include <fedrun/fl/group_state.h>
 #include <fedrun/fl/model_trainer.h>
 #include <fedrun/train/tensor_buffer.h>
@@ -16,6 +17,10 @@ void LocalTask::finish_gradients(std::size_t samples_of_this_rank) {
 
 void LocalTask::check_time() const {
   if (deadline && std::chrono::steady_clock::now() > *deadline) throw ClientTimeout{};
+}
+
+void ModelTrainer::test_client(std::size_t /*client*/, Meter& /*metrics*/) {
+  throw UsageError("this ModelTrainer does not test single clients: implement test_client() for tables of clients");
 }
 
 }  // namespace fedrun::fl

@@ -66,6 +66,9 @@ class ModelTrainer {
   // Adds named metrics of the model as it is, each weighted by its number of samples; the same names on every rank,
   // with 0 samples where there are none.
   virtual void test(const TestPart& part, Meter& metrics) = 0;
+
+  // The same of one client's samples, for Federation::evaluate_clients(). Throws UsageError unless it is implemented.
+  virtual void test_client(std::size_t client, Meter& metrics);
 };
 
 }  // namespace fedrun::fl

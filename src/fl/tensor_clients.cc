@@ -83,7 +83,9 @@ TensorClients::TensorClients(Samples all, data::Partition train, Samples test, N
 }
 
 TensorClients::TensorClients(const Samples& all, const data::SplitPartition& clients, Normalisation normalisation)
-    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), std::move(normalisation)) {}
+    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), std::move(normalisation)) {
+  test_of_clients_ = clients.test;
+}
 
 // Bytes are picked before they come here: a quarter of the memory to move.
 Samples TensorClients::normalised(Samples samples) const {
@@ -95,8 +97,10 @@ Samples TensorClients::normalised(Samples samples) const {
   return samples;
 }
 
-Samples TensorClients::of_client(std::size_t client) const {
-  return normalised(select(all_, train_.samples_of(client)));
+Samples TensorClients::of_client(std::size_t client, Split split) const {
+  if (split == Split::train) return normalised(select(all_, train_.samples_of(client)));
+  if (!test_of_clients_) return range(Split::test, 0, 0);
+  return normalised(select(all_, test_of_clients_->samples_of(client)));
 }
 
 std::size_t TensorClients::count(Split split) const {

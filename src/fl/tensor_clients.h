@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,8 +52,8 @@ class TensorClients : public ClientData {
   std::size_t clients() const override { return train_.clients(); }
   std::size_t train_samples(std::size_t client) const override { return train_.size_of(client); }
 
-  // What a client trains on, normalised.
-  Samples of_client(std::size_t client) const;
+  // What a client trains on, or is tested on if it has test samples of its own, normalised.
+  Samples of_client(std::size_t client, Split split = Split::train) const;
 
   // All samples of all clients, or all test samples, in a fixed order: so many, and some of them, normalised.
   std::size_t count(Split split) const;
@@ -66,6 +67,7 @@ class TensorClients : public ClientData {
   Samples all_;
   data::Partition train_;
   Samples test_;
+  std::optional<data::Partition> test_of_clients_;  // whose samples they are, where they are somebody's
   Normalisation normalisation_;
 };
 

@@ -327,6 +327,11 @@ TEST(Federation, EvaluatesInParts) {
   EXPECT_EQ(metrics.samples("parts"), ranks());
 }
 
+TEST(Federation, SaysWhichTrainersTestNoSingleClients) {
+  ThreeClients run(learn);
+  EXPECT_THAT(usage_error_of([&] { run.federation.evaluate_clients(); }), HasSubstr("implement test_client()"));
+}
+
 TEST(Federation, RefusesWhatCannotWork) {
   EXPECT_THAT(usage_error_of([] { ThreeClients(learn, {.min_clients = 4}); }), HasSubstr("at least 4 clients"));
   EXPECT_THAT(usage_error_of([] { ThreeClients(learn, {.noise_multiplier = 1}); }), HasSubstr("clipping norm"));
