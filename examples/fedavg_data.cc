@@ -2,6 +2,7 @@
 
 #include <fedrun/core/error.h>
 #include <fedrun/data/cifar.h>
+#include <fedrun/data/cinic.h>
 #include <fedrun/data/leaf.h>
 #include <fedrun/data/mnist.h>
 #include <fedrun/data/partitioners.h>
@@ -40,11 +41,16 @@ ImageSets load_images(const Flags& flags) {
   if (flags.dataset == "cifar100") {
     return cifar(CifarKind::cifar100, by_channel({0.5071F, 0.4865F, 0.4409F}, {0.2673F, 0.2564F, 0.2762F}));
   }
+  if (flags.dataset == "cinic10") {
+    return {load_cinic10(flags.data_dir, CinicSplit::train), load_cinic10(flags.data_dir, CinicSplit::test),
+            by_channel({0.47889522F, 0.47227842F, 0.43047404F}, {0.24205776F, 0.23828046F, 0.25874835F})};
+  }
   if (flags.dataset == "digits") {
     return {synthetic_digits({.count = 20'000, .seed = 1}), synthetic_digits({.count = 4'000, .seed = 2}), of_digits};
   }
   throw UsageError(fmt::format(
-      "--dataset: '{}' is not one of mnist, fashion-mnist, cifar10, cifar100, femnist, shakespeare, synthetic, digits",
+      "--dataset: '{}' is not one of mnist, fashion-mnist, cifar10, cifar100, cinic10, femnist, shakespeare, "
+      "synthetic, digits",
       flags.dataset));
 }
 

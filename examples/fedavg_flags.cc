@@ -19,7 +19,7 @@ cxxopts::Options make_options() {
   cxxopts::Options options("fedavg", "Federated averaging on every rank that fedrun starts; there is no server.");
   // clang-format off
   options.add_options("data")
-    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
+    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, cinic10, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
     ("data-dir", "directory with the files of the data set", value<string>()->default_value(""))
     ("partition-method", "homo, hetero, hetero-fix, shards or power-law; femnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
     ("partition-alpha", "of hetero: small means that clients differ much", value<double>()->default_value("0.5"))

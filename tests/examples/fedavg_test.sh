@@ -83,6 +83,7 @@ expect_error() { # expect_error <text> <arguments of fedavg>
 }
 expect_error "data_batch_3.bin: missing" --data-dir "$work"
 expect_error "train-images-idx3-ubyte: missing" --dataset mnist --data-dir "$work/nothing-here"
+expect_error "test/truck/*.png: missing" --dataset cinic10 --data-dir "$work"
 expect_error "'imagenet' is not one of mnist" --dataset imagenet
 expect_error "'fedsgd' is not one of fedavg" --algorithm fedsgd
 expect_error "model cnn takes samples of 1 × 28 × 28, not of 60" --dataset synthetic --model cnn
