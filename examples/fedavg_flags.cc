@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +20,9 @@ cxxopts::Options make_options() {
   cxxopts::Options options("fedavg", "Federated averaging on every rank that fedrun starts; there is no server.");
   // clang-format off
   options.add_options("data")
-    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, cinic10, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
+    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, cinic10, fed_cifar100, femnist, fed_emnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
     ("data-dir", "directory with the files of the data set", value<string>()->default_value(""))
-    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; femnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
+    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; fed_cifar100, femnist, fed_emnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
     ("partition-alpha", "of hetero: small means that clients differ much", value<double>()->default_value("0.5"))
     ("partition-file", "of hetero-fix: {\"0\": [sample, …], …}", value<string>()->default_value(""))
     ("synthetic-alpha", "how much the clients' tasks differ", value<double>()->default_value("1"))
@@ -98,7 +99,9 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
   if (flags.run_dir.empty() && (flags.resumes || flags.rounds_between_checkpoints > 0)) {
     throw UsageError("--resume and --checkpoint-every need --run-dir");
   }
-  const bool has_clients = flags.dataset == "synthetic" || flags.dataset == "femnist" || flags.dataset == "shakespeare";
+  constexpr std::array<std::string_view, 5> with_clients = {"synthetic", "femnist", "fed_emnist", "shakespeare",
+                                                            "fed_cifar100"};
+  const bool has_clients = std::find(with_clients.begin(), with_clients.end(), flags.dataset) != with_clients.end();
   if (has_clients && parsed.count("partition-method") != 0) {
     throw UsageError(fmt::format("--dataset {} comes with its clients: leave --partition-method out", flags.dataset));
   }

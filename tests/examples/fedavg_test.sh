@@ -84,6 +84,9 @@ expect_error() { # expect_error <text> <arguments of fedavg>
 expect_error "data_batch_3.bin: missing" --data-dir "$work"
 expect_error "train-images-idx3-ubyte: missing" --dataset mnist --data-dir "$work/nothing-here"
 expect_error "test/truck/*.png: missing" --dataset cinic10 --data-dir "$work"
+expect_error "fed_cifar100_test.h5: missing" --dataset fed_cifar100 --data-dir "$work"
+expect_error "fed_emnist_train.h5: missing" --dataset fed_emnist --data-dir "$work"
+expect_error "nor TFF's fed_emnist_train.h5" --dataset femnist --data-dir "$work"
 expect_error "'imagenet' is not one of mnist" --dataset imagenet
 expect_error "'fedsgd' is not one of fedavg" --algorithm fedsgd
 expect_error "model cnn takes samples of 1 × 28 × 28, not of 60" --dataset synthetic --model cnn
