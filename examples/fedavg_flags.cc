@@ -57,7 +57,7 @@ cxxopts::Options make_options() {
     ("min-clients", "with fewer that finish a round, the run ends", value<std::size_t>()->default_value("1"))
     ("client-timeout", "seconds after which a client is left out; 0: never", value<double>()->default_value("0"))
     ("deterministic", "the same bits on any number of ranks; one thread each")
-    ("run-dir", "directory for config.json, rounds.jsonl, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
+    ("run-dir", "directory for config.json, rounds.jsonl, TensorBoard's events, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
     ("checkpoint-every", "save into --run-dir after every so many rounds; 0: never", value<std::uint64_t>()->default_value("0"))
     ("resume", "go on with the run in --run-dir, from the start if it has no checkpoint")
     ("ci", "one short round, to check the set-up");
