@@ -1,5 +1,6 @@
 // Federated averaging on any number of ranks: each trains its share of a round's clients, and there is no server.
 #include <fedrun/core/error.h>
+#include <fedrun/core/event_file.h>
 #include <fedrun/fl/classification_trainer.h>
 #include <fedrun/fl/federation.h>
 #include <fedrun/train/agreement.h>
@@ -8,8 +9,10 @@
 #include <fedrun/train/stopwatch.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "fedavg_data.h"
 #include "fedavg_flags.h"
@@ -18,10 +21,22 @@ namespace {
 
 using nlohmann::json;
 
+// What of a line of rounds.jsonl TensorBoard shows, and under which name.
+constexpr std::array<std::pair<const char*, const char*>, 8> event_tags = {
+    {{"train_accuracy", "Train/Acc"},
+     {"train_loss", "Train/Loss"},
+     {"test_accuracy", "Test/Acc"},
+     {"test_loss", "Test/Loss"},
+     {"local_loss", "Round/LocalLoss"},
+     {"train_seconds", "Seconds/Training"},
+     {"communicate_seconds", "Seconds/Communicating"},
+     {"evaluate_seconds", "Seconds/Evaluating"}}};
+
 // What a run leaves behind; nothing without --run-dir, and only on rank 0.
 class Records {
  public:
-  Records(const fedavg::Flags& flags, const fedavg::Data& data, int rank) : directory_(flags.run_dir) {
+  Records(const fedavg::Flags& flags, const fedavg::Data& data, int rank, std::uint64_t first_round)
+      : directory_(flags.run_dir) {
     if (flags.run_dir.empty() || rank != 0) return;
     std::error_code ignored;  // the files tell
     std::filesystem::create_directories(directory_, ignored);
@@ -31,10 +46,17 @@ class Records {
     config << json{{"flags", flags.given}, {"partition_hash", fmt::format("{:016x}", data.partition.hash())}}.dump(2)
            << '\n';
     fedrun::data::write_partition(data.partition, directory_ / "partition.json");
+    events_.emplace(directory_, static_cast<std::int64_t>(first_round));
   }
 
   void write(const json& line) {
-    if (rounds_.is_open()) rounds_ << line.dump() << std::endl;
+    if (!rounds_.is_open()) return;
+    rounds_ << line.dump() << std::endl;
+    std::vector<fedrun::EventScalar> scalars;
+    for (const auto& [key, tag] : event_tags) {
+      if (line.contains(key)) scalars.push_back({tag, line[key].get<double>()});
+    }
+    events_->write(line["round"].get<std::int64_t>(), scalars);
   }
   void write_weights(const torch::nn::Module& model) const {
     if (rounds_.is_open()) fedrun::write_safetensors(directory_ / "model.safetensors", model);
@@ -43,6 +65,7 @@ class Records {
  private:
   std::filesystem::path directory_;
   std::ofstream rounds_;
+  std::optional<fedrun::EventFile> events_;
 };
 
 json to_json(const fedrun::fl::RoundReport& report) {
@@ -82,7 +105,7 @@ int main(int argc, char** argv) {
   if (flags.resumes && federation.resume(flags.run_dir) && is_first) {
     fmt::print("going on after round {}\n", federation.round());
   }
-  Records records(flags, data, world.rank());
+  Records records(flags, data, world.rank(), federation.round());
   if (is_first) {
     fmt::print(
         "{} on {}: {} clients, {} a round, {} training and {} test samples; {} groups of ranks, {} threads each\n",

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +20,9 @@ cxxopts::Options make_options() {
   cxxopts::Options options("fedavg", "Federated averaging on every rank that fedrun starts; there is no server.");
   // clang-format off
   options.add_options("data")
-    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
+    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, cinic10, fed_cifar100, femnist, fed_emnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
     ("data-dir", "directory with the files of the data set", value<string>()->default_value(""))
-    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; femnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
+    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; fed_cifar100, femnist, fed_emnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
     ("partition-alpha", "of hetero: small means that clients differ much", value<double>()->default_value("0.5"))
     ("partition-file", "of hetero-fix: {\"0\": [sample, …], …}", value<string>()->default_value(""))
     ("synthetic-alpha", "how much the clients' tasks differ", value<double>()->default_value("1"))
@@ -56,7 +57,7 @@ cxxopts::Options make_options() {
     ("min-clients", "with fewer that finish a round, the run ends", value<std::size_t>()->default_value("1"))
     ("client-timeout", "seconds after which a client is left out; 0: never", value<double>()->default_value("0"))
     ("deterministic", "the same bits on any number of ranks; one thread each")
-    ("run-dir", "directory for config.json, rounds.jsonl, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
+    ("run-dir", "directory for config.json, rounds.jsonl, TensorBoard's events, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
     ("checkpoint-every", "save into --run-dir after every so many rounds; 0: never", value<std::uint64_t>()->default_value("0"))
     ("resume", "go on with the run in --run-dir, from the start if it has no checkpoint")
     ("ci", "one short round, to check the set-up");
@@ -98,7 +99,9 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
   if (flags.run_dir.empty() && (flags.resumes || flags.rounds_between_checkpoints > 0)) {
     throw UsageError("--resume and --checkpoint-every need --run-dir");
   }
-  const bool has_clients = flags.dataset == "synthetic" || flags.dataset == "femnist" || flags.dataset == "shakespeare";
+  constexpr std::array<std::string_view, 5> with_clients = {"synthetic", "femnist", "fed_emnist", "shakespeare",
+                                                            "fed_cifar100"};
+  const bool has_clients = std::find(with_clients.begin(), with_clients.end(), flags.dataset) != with_clients.end();
   if (has_clients && parsed.count("partition-method") != 0) {
     throw UsageError(fmt::format("--dataset {} comes with its clients: leave --partition-method out", flags.dataset));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -15,6 +16,14 @@ torch::Tensor targets_of(const std::vector<std::uint8_t>& labels) {
   torch::Tensor targets = torch::empty({to_signed(labels.size())}, torch::kInt64);
   std::copy(labels.begin(), labels.end(), targets.data_ptr<std::int64_t>());
   return targets;
+}
+
+// An image of one colour has a deviation of 0; the least is what TensorFlow takes for images of numbers up to 255.
+torch::Tensor standardised(const torch::Tensor& inputs) {
+  const torch::Tensor flat = inputs.flatten(1);
+  const double least = 1 / (255 * std::sqrt(static_cast<double>(flat.size(1))));
+  const torch::Tensor deviation = flat.std(1, /*unbiased=*/false, /*keepdim=*/true).clamp_min_(least);
+  return ((flat - flat.mean(1, /*keepdim=*/true)) / deviation).view_as(inputs);
 }
 
 Samples select(const Samples& all, std::span<const data::SampleIndex> indices) {
@@ -45,8 +54,10 @@ Samples join(const Samples& first, const Samples& second) {
 }
 
 Normalisation by_channel(const std::vector<float>& mean, const std::vector<float>& deviation) {
-  return {torch::tensor(mean).view({-1, 1, 1}), torch::tensor(deviation).view({-1, 1, 1})};
+  return {.mean = torch::tensor(mean).view({-1, 1, 1}), .deviation = torch::tensor(deviation).view({-1, 1, 1})};
 }
+
+Normalisation by_sample() { return {.is_by_sample = true}; }
 
 // Row by row, because all samples as doubles would be eight times the memory of the pixels.
 Normalisation by_feature(const Samples& samples) {
@@ -63,7 +74,7 @@ Normalisation by_feature(const Samples& samples) {
   const auto count = static_cast<double>(samples.inputs.size(0));
   const torch::Tensor mean = sum / count;
   const torch::Tensor variance = (squares / count - mean.square()).clamp_min(0);
-  return {mean.to(torch::kFloat32), variance.sqrt().add_(0.001).to(torch::kFloat32)};
+  return {.mean = mean.to(torch::kFloat32), .deviation = variance.sqrt().add_(0.001).to(torch::kFloat32)};
 }
 
 TensorClients::TensorClients(Samples all, data::Partition train, Samples test, Normalisation normalisation)
@@ -92,6 +103,7 @@ Samples TensorClients::normalised(Samples samples) const {
   if (samples.inputs.scalar_type() == torch::kUInt8) {
     samples.inputs = samples.inputs.to(torch::kFloat32).mul_(1.0 / 255);
   }
+  if (normalisation_.is_by_sample) samples.inputs = standardised(samples.inputs);
   if (normalisation_.mean.defined()) samples.inputs = samples.inputs - normalisation_.mean;
   if (normalisation_.deviation.defined()) samples.inputs = samples.inputs / normalisation_.deviation;
   return samples;

@@ -23,8 +23,9 @@ struct Samples {
 
 // Training sees (input - mean) / deviation, of which pixels are first divided by 255. Undefined: 0 and 1.
 struct Normalisation {
-  torch::Tensor mean;  // both of a shape that fits to the inputs
-  torch::Tensor deviation;
+  torch::Tensor mean{};  // both of a shape that fits to the inputs
+  torch::Tensor deviation{};
+  bool is_by_sample = false;  // each sample by the mean and deviation of its own numbers instead
 };
 
 // One mean and deviation for each channel of images.
@@ -32,6 +33,9 @@ Normalisation by_channel(const std::vector<float>& mean, const std::vector<float
 
 // The mean and, with 0.001 added, the deviation that each single input has over all samples, as FedProx prepares MNIST.
 Normalisation by_feature(const Samples& samples);
+
+// Each sample by itself: to a mean of 0 and a deviation of 1 of its numbers, as TensorFlow standardises images.
+Normalisation by_sample();
 
 Samples samples_of(const data::ImageSet& set);
 Samples samples_of(const data::FeatureSet& set);
