@@ -150,9 +150,7 @@ bool is_fed_emnist(const Flags& flags) {
                   flags.data_dir));
 }
 
-}  // namespace
-
-Data load_data(const Flags& flags) {
+Data load_everything(const Flags& flags) {
   if (flags.dataset == "synthetic") return make_synthetic(flags);
   if (flags.dataset == "fed_cifar100") return load_fed_cifar100(flags);
   if (is_fed_emnist(flags)) return load_fed_emnist(flags);
@@ -164,6 +162,15 @@ Data load_data(const Flags& flags) {
           .classes = static_cast<std::int64_t>(sets.train.classes),
           .partition = partition,
           .clients = TensorClients(samples_of(sets.train), partition, samples_of(sets.test), sets.normalisation)};
+}
+
+}  // namespace
+
+Data load_data(const Flags& flags) {
+  constexpr std::size_t few = 4;
+  Data data = load_everything(flags);
+  if (flags.is_check) data.clients = data.clients.with_few_samples(few);
+  return data;
 }
 
 }  // namespace fedavg

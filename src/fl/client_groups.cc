@@ -66,4 +66,10 @@ LocalResult GroupTrainer::train(LocalTask& task) {
   return result;
 }
 
+void GroupTrainer::test_client(std::size_t group, Meter& metrics) {
+  for (std::size_t client = 0; client < groups_.members().clients(); ++client) {
+    if (groups_.group_of(client) == group) trainer_.test_client(client, metrics);
+  }
+}
+
 }  // namespace fedrun::fl

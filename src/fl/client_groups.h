@@ -52,6 +52,7 @@ class GroupTrainer : public ModelTrainer {
   LocalResult train(LocalTask& task) override;
   bool is_same_on_any_group() const override { return options_.members.sums == SumOrder::exact; }
   void test(const TestPart& part, Meter& metrics) override { trainer_.test(part, metrics); }
+  void test_client(std::size_t group, Meter& metrics) override;  // all of its clients together
 
   // The clients that train in a round of the federation, of all groups.
   std::vector<std::size_t> clients_of_round(std::uint64_t round) const { return sampler_.clients_of_round(round); }

@@ -125,4 +125,19 @@ Samples TensorClients::range(Split split, std::size_t first, std::size_t count) 
                      test_.targets.narrow(0, to_signed(first), to_signed(count))});
 }
 
+TensorClients TensorClients::with_few_samples(std::size_t most) const {
+  const auto cut = [&](const data::Partition& partition) {
+    data::Partition few;
+    for (std::size_t client = 0; client < partition.clients(); ++client) {
+      const auto samples = partition.samples_of(client);
+      few.append(samples.first(std::min(most, samples.size())));
+    }
+    return few;
+  };
+  if (test_of_clients_) return TensorClients(all_, {cut(train_), cut(*test_of_clients_)}, normalisation_);
+  const std::int64_t test_count = std::min(to_signed(most), test_.targets.size(0));
+  return TensorClients(all_, cut(train_),
+                       {test_.inputs.narrow(0, 0, test_count), test_.targets.narrow(0, 0, test_count)}, normalisation_);
+}
+
 }  // namespace fedrun::fl

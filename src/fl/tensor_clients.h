@@ -63,6 +63,10 @@ class TensorClients : public ClientData {
   std::size_t count(Split split) const;
   Samples range(Split split, std::size_t first, std::size_t count) const;
 
+  // The same clients with no more than so many samples each to train and to test on; so many in all where test samples
+  // are nobody's. For a quick look whether everything works.
+  TensorClients with_few_samples(std::size_t most) const;
+
   std::vector<std::int64_t> sample_shape() const { return all_.inputs.sizes().slice(1).vec(); }
 
  private:

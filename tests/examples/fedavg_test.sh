@@ -21,7 +21,8 @@ import json, sys
 rounds = [json.loads(line) for line in open(sys.argv[1] + "/rounds.jsonl")]
 assert [r["round"] for r in rounds] == [0, 1, 2, 3], rounds
 assert all(len(r["clients"]) == 8 and r["dropped"] == [] for r in rounds), rounds
-assert "test_accuracy" in rounds[1] and "test_accuracy" not in rounds[2], rounds
+assert rounds[1]["test_accuracy"] > 0 and rounds[2]["test_accuracy"] is None, rounds
+assert all(r["train_seconds"] > 0 and r["communicate_seconds"] > 0 for r in rounds), rounds
 assert rounds[3]["train_loss"] < rounds[1]["train_loss"], rounds
 config = json.load(open(sys.argv[1] + "/config.json"))
 assert config["flags"]["batch-size"] == "10" and config["flags"]["mu"] == "0.1", config
@@ -72,8 +73,8 @@ from events import events
 rounds = [json.loads(line) for line in open(sys.argv[1] + "/rounds.jsonl")]
 (found,) = events(sys.argv[1])
 assert [step for step, _ in found] == [0, 1, 2, 3], found
-tested = {"Train/Acc", "Train/Loss", "Test/Acc", "Test/Loss", "Seconds/Evaluating"}
-always = {"Round/LocalLoss", "Seconds/Training", "Seconds/Communicating"}
+tested = {"Train/Acc", "Train/Loss", "Test/Acc", "Test/Loss"}
+always = {"Round/LocalLoss", "Seconds/Training", "Seconds/Communicating", "Seconds/Evaluating"}
 for step, values in found:
     assert set(values) == (always | tested if step % 2 == 1 else always), found
 assert abs(found[3][1]["Test/Acc"] - rounds[3]["test_accuracy"]) < 1e-6, (found, rounds)
@@ -113,8 +114,55 @@ for algorithm in fedavg fedprox fedavgm fednova scaffold fedadagrad fedadam fedy
   awk -v accuracy="$accuracy" 'BEGIN { exit !(accuracy > 25) }' || { echo "FAILED: $algorithm reached $accuracy %"; exit 1; }
 done
 
+# Clients in groups that average among themselves first: the same on any number of ranks.
+for ranks in 1 4; do
+  fedavg "$ranks" "${small[@]}" --algorithm hierarchical --group-num 3 --deterministic --run-dir "$work/tree$ranks" |
+    grep -F "$((ranks < 3 ? ranks : 3)) groups of ranks" >/dev/null
+done
+cmp "$work/tree1/model.safetensors" "$work/tree4/model.safetensors"
+
+# Tables of clients.
+output=$(fedavg 3 "${small[@]}" --client-table --run-dir "$work/table")
+grep -E '^test_accuracy of 20 clients: worst 0.* \(client [0-9]+, [0-9]+ samples\), median .*, best ' <<<"$output" >/dev/null
+[[ $(grep -c '^test_loss,' "$work/table/clients.csv") == 20 ]]
+
+# A run that ended after its last checkpoint, and is resumed, has each round once.
+fedavg 1 "${small[@]}" --comm-round 3 --checkpoint-every 2 --run-dir "$work/cut" >/dev/null
+fedavg 1 "${small[@]}" --resume --run-dir "$work/cut" >/dev/null
+[[ $(grep -o '"round":[0-9]' "$work/cut/rounds.jsonl" | tr '\n' ' ') == '"round":0 "round":1 "round":2 "round":3 ' ]]
+
+# Clients that diverge or are late are left out; with too few of the others the run ends, after the attempts it has.
+expect_end() { # expect_end <text> <arguments of fedavg>
+  local text=$1 output
+  shift
+  if output=$(timeout 60 "$bin/fedrun" --no-prefix -np 2 "$bin/fedavg" "${small[@]}" "$@" 2>&1); then
+    echo "no error for $*" && return 1
+  fi
+  grep -F -- "$text" <<<"$output" >/dev/null || { echo "'$text' is not in: $output" && return 1; }
+}
+expect_end "round 0: 0 of 8 clients finished, where 1 are needed" --lr 1e40
+expect_end " diverged)" --lr 1e40 --groups 1
+expect_end " late)" --client-timeout 0.000001
+expect_end "it is repeated with other clients" --lr 1e40 --round-attempts 2
+
+# A rank that is killed ends the run, with its signal, and nothing stays behind.
+mine=(--comm-round 1000000 --seed $$) # tells this run's ranks from those of others
+"$bin/fedrun" -np 2 "$bin/fedavg" "${small[@]}" "${mine[@]}" >"$work/killed" 2>&1 &
+for _ in {1..100}; do
+  sleep 0.1
+  ! grep -q 'Round \[2/' "$work/killed" || break
+done
+kill -9 "$(pgrep -f "^$bin/fedavg .*${mine[*]}" | head -n 1)"
+code=0
+wait $! || code=$?
+[[ $code == 137 ]]
+grep -F 'was ended by signal 9 (Killed)' "$work/killed" >/dev/null
+! pgrep -f "^$bin/fedavg .*${mine[*]}"
+
 # Groups of ranks, a partition from a file, and the check of a set-up.
 fedavg 4 "${small[@]}" --groups 2 --comm-round 1 | grep -F '2 groups of ranks' >/dev/null
+fedavg 3 "${small[@]}" --groups 0,2/1 --comm-round 1 | grep -F '2 groups of ranks' >/dev/null
+fedavg 2 --dataset digits --model cnn --client-num-in-total 10 --ci --groups host --buffers local | grep -F 'Round [1/1]' >/dev/null
 digits=(--dataset digits --model lr --client-num-in-total 10 --client-optimizer sgd --lr 0.03)
 fedavg 2 "${digits[@]}" --ci --run-dir "$work/digits" | grep -F 'Round [1/1]' >/dev/null
 fedavg 1 "${digits[@]}" --ci --partition-method hetero-fix --partition-file "$work/digits/partition.json" \
@@ -169,4 +217,9 @@ expect_error "model cnn takes samples of 1 × 28 × 28, not of 60" --dataset syn
 expect_error "30 of 20 clients cannot train in a round" "${small[@]}" --client-num-per-round 30
 expect_error "--algorithm scaffold needs --client-optimizer sgd" --algorithm scaffold
 expect_error "--resume and --checkpoint-every need --run-dir" "${small[@]}" --resume
+expect_error "'x' is not a whole number" "${small[@]}" --groups 0,x/1
+expect_error "rank 1 is in no rank group" "${small[@]}" --groups 0-0
+expect_error "fedrun --gpu-mapping FILE" "${small[@]}" --gpu-mapping-file gpus.yaml
+expect_error "are not for --algorithm hierarchical" "${small[@]}" --algorithm hierarchical --min-clients 2
+expect_error "20 clients cannot form 30 groups" "${small[@]}" --algorithm hierarchical --group-num 30
 expect_error "comes with its clients" "${small[@]}" --partition-method homo
