@@ -9,6 +9,8 @@ namespace fedrun::fl {
 namespace {
 
 using testing::ElementsAre;
+using testing::FloatEq;
+using testing::Pointwise;
 
 // Two images of one channel and four pixels, both of the one client; the second is of one colour.
 TensorClients two_images(const Normalisation& normalisation) {
@@ -29,7 +31,8 @@ std::vector<float> values(const Samples& samples) {
 }
 
 TEST(TensorClients, PixelsBecomeNumbersUpToOne) {
-  EXPECT_THAT(values(two_images({}).of_client(0)), ElementsAre(0, 0, 1, 1, 0.2F, 0.2F, 0.2F, 0.2F));
+  const std::vector<float> expected = {0, 0, 1, 1, 0.2F, 0.2F, 0.2F, 0.2F};
+  EXPECT_THAT(values(two_images({}).of_client(0)), Pointwise(FloatEq(), expected));
 }
 
 TEST(TensorClients, ByChannel) {
