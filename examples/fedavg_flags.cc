@@ -197,6 +197,7 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
   const auto number = [&](const char* flag) { return parsed[flag].as<double>(); };
   const auto text = [&](const char* flag) { return parsed[flag].as<string>(); };
   const bool is_check = parsed.count("ci") != 0;
+  if (!(number("client-timeout") >= 0)) throw UsageError("--client-timeout must not be negative");
 
   Flags flags{.dataset = text("dataset"),
               .data_dir = text("data-dir"),
@@ -242,7 +243,8 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
       .seed = flags.seed,
       .min_clients = parsed["min-clients"].as<std::size_t>(),
       .round_attempts = parsed["round-attempts"].as<int>(),
-      .client_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * number("client-timeout"))),
+      .client_timeout = std::chrono::ceil<std::chrono::milliseconds>(
+          std::chrono::duration<double>(number("client-timeout"))),  // down, a short one would be none
       .buffers = parse_named<BufferRule>(
           parsed, "buffers",
           {{"average", BufferRule::average}, {"local", BufferRule::local}, {"skip", BufferRule::skip}}),

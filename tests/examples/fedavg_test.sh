@@ -141,8 +141,9 @@ expect_end() { # expect_end <text> <arguments of fedavg>
   grep -F -- "$text" <<<"$output" >/dev/null || { echo "'$text' is not in: $output" && return 1; }
 }
 expect_end "round 0: 0 of 8 clients finished, where 1 are needed" --lr 1e40
-expect_end " diverged)" --lr 1e40 --groups 1
-expect_end " late)" --client-timeout 0.000001
+expect_end " failed)" --lr 1e40 --groups 1
+expect_end " diverged)" --momentum 1e20
+expect_end " late)" --client-timeout 0.0001 --epochs 10000
 expect_end "it is repeated with other clients" --lr 1e40 --round-attempts 2
 
 # A rank that is killed ends the run, with its signal, and nothing stays behind.
@@ -218,6 +219,7 @@ expect_error "30 of 20 clients cannot train in a round" "${small[@]}" --client-n
 expect_error "--algorithm scaffold needs --client-optimizer sgd" --algorithm scaffold
 expect_error "--resume and --checkpoint-every need --run-dir" "${small[@]}" --resume
 expect_error "'x' is not a whole number" "${small[@]}" --groups 0,x/1
+expect_error "--client-timeout must not be negative" "${small[@]}" --client-timeout -1
 expect_error "rank 1 is in no rank group" "${small[@]}" --groups 0-0
 expect_error "fedrun --gpu-mapping FILE" "${small[@]}" --gpu-mapping-file gpus.yaml
 expect_error "are not for --algorithm hierarchical" "${small[@]}" --algorithm hierarchical --min-clients 2
