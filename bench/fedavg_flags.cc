@@ -34,8 +34,7 @@ std::optional<FedavgFlags> read_fedavg_flags(int argc, char** argv, int rank) {
   if (!parsed) return std::nullopt;
   const FlagReader reader("fedavg_bench", *parsed);
   FedavgFlags flags;
-  for (const std::string& name : (*parsed)["workload"].as<std::vector<std::string>>()) {
-    const auto named = reader.read("workload", [&](std::string_view) { return workloads_named(name); });
+  for (const std::vector<FedavgWorkload>& named : reader.each("workload", workloads_named)) {
     flags.workloads.insert(flags.workloads.end(), named.begin(), named.end());
   }
   flags.systems = reader.list<FedavgSystem>(

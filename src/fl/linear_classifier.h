@@ -19,6 +19,8 @@ class LinearClassifier {
   LinearClassifier(std::size_t features, std::size_t classes, LinearOutput output)
       : features_(features), classes_(classes), output_(output) {}
 
+  std::size_t features() const { return features_; }
+
   // The mean cross entropy of the samples, one per row, whose gradient, times rate, is added to `sum`. That may be the
   // weights themselves: with a negative rate, a step of SGD. Throws UsageError for a target that is not a class.
   double add_gradient(const float* weights, const Matrix& inputs, const std::int64_t* targets, float rate, float* sum);

@@ -143,6 +143,17 @@ void scale_pixels_on_this_target(const std::uint8_t* pixels, std::size_t count, 
   for (; i < count; ++i) values[i] = static_cast<float>(pixels[i]) * scale[i] + shift[i];
 }
 
+void add_scaled_on_this_target(const float* values, std::size_t count, float factor, float* sums) {
+  const Floats d;
+  const FloatVector factors = hn::Set(d, factor);
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, values + i), factors, hn::LoadU(d, sums + i)), d, sums + i);
+  }
+  for (; i < count; ++i) sums[i] += factor * values[i];
+}
+
 float largest_magnitude_on_this_target(const float* values, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
@@ -174,6 +185,7 @@ namespace {
 HWY_EXPORT(multiply_rows_on_this_target);
 HWY_EXPORT(add_products_on_this_target);
 HWY_EXPORT(scale_pixels_on_this_target);
+HWY_EXPORT(add_scaled_on_this_target);
 HWY_EXPORT(largest_magnitude_on_this_target);
 
 }  // namespace
@@ -189,6 +201,10 @@ void add_products(const Matrix& errors, const Matrix& inputs, float rate, float*
 void scale_pixels(const std::uint8_t* pixels, std::size_t count, const float* scale, const float* shift,
                   float* values) {
   HWY_DYNAMIC_DISPATCH(scale_pixels_on_this_target)(pixels, count, scale, shift, values);
+}
+
+void add_scaled(const float* values, std::size_t count, float factor, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_on_this_target)(values, count, factor, sums);
 }
 
 float largest_magnitude(const float* values, std::size_t count) {

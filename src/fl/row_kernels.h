@@ -19,8 +19,11 @@ void multiply_rows(const Matrix& inputs, const Matrix& weights, float* scores);
 // weights[c] += rate · Σ_r errors[r][c] · inputs[r], where weights has errors.columns rows of inputs.columns.
 void add_products(const Matrix& errors, const Matrix& inputs, float rate, float* weights);
 
-// values[i] = pixels[i] · scale[i] + shift[i], rounded twice.
+// values[i] = pixels[i] · scale[i] + shift[i].
 void scale_pixels(const std::uint8_t* pixels, std::size_t count, const float* scale, const float* shift, float* values);
+
+// sums[i] += factor · values[i].
+void add_scaled(const float* values, std::size_t count, float factor, float* sums);
 
 // The largest |value|; NaN where a value is NaN or infinite.
 float largest_magnitude(const float* values, std::size_t count);

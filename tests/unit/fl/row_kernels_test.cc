@@ -75,6 +75,17 @@ TEST(RowKernels, ScalePixels) {
   }
 }
 
+TEST(RowKernels, AddScaled) {
+  for (const std::size_t width : widths) {
+    const std::vector<float> values = eighths(width, 3);
+    std::vector<float> sums = eighths(width, 5);
+    std::vector<float> expected = sums;
+    for (std::size_t i = 0; i < width; ++i) expected[i] += 0.5F * values[i];
+    add_scaled(values.data(), width, 0.5F, sums.data());
+    EXPECT_EQ(sums, expected);
+  }
+}
+
 TEST(RowKernels, LargestMagnitude) {
   EXPECT_EQ(largest_magnitude(nullptr, 0), 0);
   for (const std::size_t width : widths) {
