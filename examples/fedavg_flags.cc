@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +21,9 @@ cxxopts::Options make_options() {
   cxxopts::Options options("fedavg", "Federated averaging on every rank that fedrun starts; there is no server.");
   // clang-format off
   options.add_options("data")
-    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, femnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
+    ("dataset", "mnist, fashion-mnist, cifar10, cifar100, cinic10, fed_cifar100, femnist, fed_emnist, shakespeare, synthetic (numbers) or digits (drawn)", value<string>()->default_value("cifar10"))
     ("data-dir", "directory with the files of the data set", value<string>()->default_value(""))
-    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; femnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
+    ("partition-method", "homo, hetero, hetero-fix, shards or power-law; fed_cifar100, femnist, fed_emnist, shakespeare and synthetic have clients of their own", value<string>()->default_value("hetero"))
     ("partition-alpha", "of hetero: small means that clients differ much", value<double>()->default_value("0.5"))
     ("partition-file", "of hetero-fix: {\"0\": [sample, …], …}", value<string>()->default_value(""))
     ("synthetic-alpha", "how much the clients' tasks differ", value<double>()->default_value("1"))
@@ -41,25 +43,31 @@ cxxopts::Options make_options() {
     ("sampling", "fixed: so many clients a round; poisson: so many on average", value<string>()->default_value("fixed"))
     ("seed", "0: clients are chosen as FedML chooses them", value<std::uint64_t>()->default_value("0"));
   options.add_options("algorithm")
-    ("algorithm", "fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, fednova or scaffold", value<string>()->default_value("fedavg"))
+    ("algorithm", "fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, fednova, scaffold or hierarchical", value<string>()->default_value("fedavg"))
     ("mu", "of fedprox", value<double>()->default_value("0.1"))
     ("server-lr", "of fedavgm, fedadagrad, fedadam, fedyogi and scaffold", value<double>()->default_value("1"))
     ("server-momentum", "of fedavgm", value<double>()->default_value("0.9"))
     ("beta1", "of fedadagrad, fedadam and fedyogi", value<double>()->default_value("0.9"))
     ("beta2", "of fedadam and fedyogi", value<double>()->default_value("0.99"))
     ("tau", "of fedadagrad, fedadam and fedyogi", value<double>()->default_value("0.001"))
-    ("buffers", "average or skip: what becomes of running statistics", value<string>()->default_value("average"))
+    ("group-num", "of hierarchical: groups of clients", value<std::size_t>()->default_value("2"))
+    ("group-comm-round", "of hierarchical: rounds inside the groups in each round", value<std::uint64_t>()->default_value("2"))
+    ("buffers", "average, local (each client's own) or skip: what becomes of running statistics", value<string>()->default_value("average"))
     ("clip-norm", "largest norm of a client's update; 0: any", value<double>()->default_value("0"))
     ("noise-multiplier", "deviation of the noise on each update, in clip norms", value<double>()->default_value("0"));
   options.add_options("run")
-    ("groups", "rank groups, each of which trains a client together: a number, or host; none: each rank by itself", value<string>()->default_value(""))
-    ("min-clients", "with fewer that finish a round, the run ends", value<std::size_t>()->default_value("1"))
+    ("groups", "rank groups, each of which trains a client together: a number, host, or lists such as 0-1/2,3; none: each rank by itself", value<string>()->default_value(""))
+    ("min-clients", "with fewer that finish, a round has failed", value<std::size_t>()->default_value("1"))
+    ("round-attempts", "how often a round is tried, each time with other clients, before the run ends", value<int>()->default_value("1"))
     ("client-timeout", "seconds after which a client is left out; 0: never", value<double>()->default_value("0"))
     ("deterministic", "the same bits on any number of ranks; one thread each")
-    ("run-dir", "directory for config.json, rounds.jsonl, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
+    ("run-dir", "directory for config.json, rounds.jsonl, TensorBoard's events, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
     ("checkpoint-every", "save into --run-dir after every so many rounds; 0: never", value<std::uint64_t>()->default_value("0"))
     ("resume", "go on with the run in --run-dir, from the start if it has no checkpoint")
-    ("ci", "one short round, to check the set-up");
+    ("client-table", "at the end test every client, and show the worst, the median and the best; all are in --run-dir")
+    ("gpu-mapping-file", "is for fedrun, before the program", value<string>()->default_value(""))
+    ("gpu-mapping-key", "likewise", value<string>()->default_value(""))
+    ("ci", "one round of everything with a few samples of each client, to check the set-up");
   // clang-format on
   return options;
 }
@@ -75,10 +83,40 @@ std::vector<string> with_hyphens(int argc, char** argv) {
   return arguments;
 }
 
+std::vector<string> split(const string& text, char separator) {
+  std::vector<string> parts;
+  std::istringstream stream(text + separator);
+  for (string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+// "0-1,5" is {0, 1, 5}.
+std::vector<int> parse_ranks(const string& text) {
+  constexpr int most = 1 << 20;
+  std::vector<int> ranks;
+  for (const string& range : split(text, ',')) {
+    const std::size_t hyphen = std::min(range.find('-'), range.size());
+    const int first = fedrun::parse_integer(range.substr(0, hyphen), 0, most);
+    const int last = hyphen == range.size() ? first : fedrun::parse_integer(range.substr(hyphen + 1), first, most);
+    for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 fedrun::fl::RankGroupsOptions parse_groups(const string& text) {
   if (text.empty()) return {};
   if (text == "host") return {.by_host = true};
-  return {.count = fedrun::parse_integer(text, 1, 1 << 20)};
+  try {
+    if (text.find_first_of("/,-") == string::npos) return {.count = fedrun::parse_integer(text, 1, 1 << 20)};
+    fedrun::fl::RankGroupsOptions options;
+    for (const string& group : split(text, '/')) options.lists.push_back(parse_ranks(group));
+    return options;
+  } catch (const UsageError& problem) {
+    throw UsageError(
+        fmt::format("--groups '{}': {}; give a number of groups, host, or the ranks of each group, such "
+                    "as 0-1/2,3",
+                    text, problem.what()));
+  }
 }
 
 template <typename Value>
@@ -98,7 +136,9 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
   if (flags.run_dir.empty() && (flags.resumes || flags.rounds_between_checkpoints > 0)) {
     throw UsageError("--resume and --checkpoint-every need --run-dir");
   }
-  const bool has_clients = flags.dataset == "synthetic" || flags.dataset == "femnist" || flags.dataset == "shakespeare";
+  constexpr std::array<std::string_view, 5> with_clients = {"synthetic", "femnist", "fed_emnist", "shakespeare",
+                                                            "fed_cifar100"};
+  const bool has_clients = std::find(with_clients.begin(), with_clients.end(), flags.dataset) != with_clients.end();
   if (has_clients && parsed.count("partition-method") != 0) {
     throw UsageError(fmt::format("--dataset {} comes with its clients: leave --partition-method out", flags.dataset));
   }
@@ -109,6 +149,15 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
       (flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd || flags.training.momentum != 0)) {
     throw UsageError("--algorithm scaffold needs --client-optimizer sgd without momentum: it computes with its steps");
   }
+  if (!parsed["gpu-mapping-file"].as<string>().empty() || !parsed["gpu-mapping-key"].as<string>().empty()) {
+    throw UsageError(
+        "GPUs are given to ranks before they start: fedrun --gpu-mapping FILE --gpu-mapping-key KEY … fedavg …");
+  }
+  if (flags.is_hierarchical() && (flags.federation.min_clients > 1 || flags.federation.round_attempts > 1)) {
+    throw UsageError(
+        "--min-clients and --round-attempts are not for --algorithm hierarchical: there a group of clients "
+        "is left out where none of them finishes");
+  }
   flags.make_algorithm();
 }
 
@@ -117,7 +166,7 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
 std::unique_ptr<fedrun::fl::Algorithm> Flags::make_algorithm() const {
   using namespace fedrun::fl;
   const FedOptOptions adaptive{.lr = server_lr, .beta1 = beta1, .beta2 = beta2, .tau = tau};
-  if (algorithm == "fedavg") return std::make_unique<FedAvg>();
+  if (algorithm == "fedavg" || is_hierarchical()) return std::make_unique<FedAvg>();
   if (algorithm == "fedprox") return std::make_unique<FedProx>(mu);
   if (algorithm == "fedavgm") {
     return std::make_unique<FedAvgM>(FedAvgMOptions{.lr = server_lr, .momentum = server_momentum});
@@ -132,7 +181,7 @@ std::unique_ptr<fedrun::fl::Algorithm> Flags::make_algorithm() const {
   }
   throw UsageError(
       fmt::format("--algorithm: '{}' is not one of fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, "
-                  "fednova, scaffold",
+                  "fednova, scaffold, hierarchical",
                   algorithm));
 }
 
@@ -162,8 +211,11 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
               .rounds_between_tests = parsed["frequency-of-the-test"].as<std::uint64_t>(),
               .seed = parsed["seed"].as<std::uint64_t>(),
               .run_dir = text("run-dir"),
-              .rounds_between_checkpoints = parsed["checkpoint-every"].as<std::uint64_t>(),
+              .rounds_between_checkpoints =
+                  is_check && !text("run-dir").empty() ? 1 : parsed["checkpoint-every"].as<std::uint64_t>(),
               .resumes = parsed.count("resume") != 0,
+              .tests_clients = is_check || parsed.count("client-table") != 0,
+              .is_check = is_check,
               .groups = parse_groups(text("groups")),
               .algorithm = text("algorithm"),
               .mu = number("mu"),
@@ -171,7 +223,9 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
               .server_momentum = number("server-momentum"),
               .beta1 = number("beta1"),
               .beta2 = number("beta2"),
-              .tau = number("tau")};
+              .tau = number("tau"),
+              .client_groups = parsed["group-num"].as<std::size_t>(),
+              .inner_rounds = parsed["group-comm-round"].as<std::uint64_t>()};
   flags.training = {.epochs = is_check ? 1 : parsed["epochs"].as<int>(),
                     .batch_size = parsed["batch-size"].as<std::size_t>(),
                     .optimizer = parse_named<ClientOptimizer>(
@@ -187,9 +241,11 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
                    .seed = flags.seed},
       .seed = flags.seed,
       .min_clients = parsed["min-clients"].as<std::size_t>(),
+      .round_attempts = parsed["round-attempts"].as<int>(),
       .client_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * number("client-timeout"))),
-      .buffers =
-          parse_named<BufferRule>(parsed, "buffers", {{"average", BufferRule::average}, {"skip", BufferRule::skip}}),
+      .buffers = parse_named<BufferRule>(
+          parsed, "buffers",
+          {{"average", BufferRule::average}, {"local", BufferRule::local}, {"skip", BufferRule::skip}}),
       .sums = parsed.count("deterministic") != 0 ? SumOrder::exact : SumOrder::fast,
       .clip_norm = number("clip-norm"),
       .noise_multiplier = number("noise-multiplier")};

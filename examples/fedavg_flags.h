@@ -29,6 +29,8 @@ struct Flags {
   std::string run_dir;
   std::uint64_t rounds_between_checkpoints = 0;
   bool resumes = false;
+  bool tests_clients = false;
+  bool is_check = false;  // of the set-up: everything once, with few samples
   fedrun::fl::RankGroupsOptions groups{};
   fedrun::fl::ClassificationOptions training{};
   fedrun::fl::FederationOptions federation{};
@@ -40,9 +42,12 @@ struct Flags {
   double beta1 = 0;
   double beta2 = 0;
   double tau = 0;
+  std::size_t client_groups = 0;   // of hierarchical
+  std::uint64_t inner_rounds = 0;  // likewise
 
   nlohmann::json given{};  // every flag and its value, for the records
 
+  bool is_hierarchical() const { return algorithm == "hierarchical"; }
   std::unique_ptr<fedrun::fl::Algorithm> make_algorithm() const;
 };
 

@@ -3,15 +3,19 @@
 
 #include <fedrun/collectives/communicator.h>
 #include <fedrun/core/error.h>
+#include <fedrun/core/event_file.h>
 #include <fedrun/core/log.h>
 #include <fedrun/core/version.h>
 #include <fedrun/data/cifar.h>
+#include <fedrun/data/cinic.h>
+#include <fedrun/data/image_crop.h>
 #include <fedrun/data/image_dataset.h>
 #include <fedrun/data/leaf.h>
 #include <fedrun/data/mnist.h>
 #include <fedrun/data/partitioners.h>
 #include <fedrun/data/synthetic_clients.h>
 #include <fedrun/data/synthetic_digits.h>
+#include <fedrun/data/tff.h>
 #include <fedrun/fl/classification_trainer.h>
 #include <fedrun/fl/federation.h>
 #include <fedrun/models/convnet.h>

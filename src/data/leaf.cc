@@ -1,10 +1,10 @@
 #include <fedrun/core/error.h>
 #include <fedrun/data/leaf.h>
+#include <fedrun/data/users.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -27,8 +27,6 @@ FeatureSet empty_set(LeafKind kind) {
   if (kind == LeafKind::femnist) return {.name = "FEMNIST", .sample_shape = {1, 28, 28}, .classes = 62};
   return {.name = "Shakespeare", .sample_shape = {static_cast<std::int64_t>(text_length)}, .classes = 90};
 }
-
-using SamplesOfUser = std::map<std::string, std::vector<SampleIndex>>;
 
 // Takes {"users": [...], "user_data": {user: {"x": [...], "y": [...]}}} as it comes along and keeps the samples only.
 // What else a file has, such as num_samples and hierarchies, is passed over.
@@ -153,17 +151,18 @@ SamplesOfUser read_split(const fs::path& directory, LeafKind kind, FeatureSet& s
 
 LeafSet load_leaf(const fs::path& directory, LeafKind kind) {
   LeafSet leaf{.samples = empty_set(kind), .clients = {}};
-  SamplesOfUser train = read_split(directory / "train", kind, leaf.samples);
-  SamplesOfUser test = read_split(directory / "test", kind, leaf.samples);
-  for (const auto& [user, samples] : test) train.try_emplace(user);  // some users only test
-  for (const auto& [user, samples] : train) {
-    std::vector<SampleIndex> all = samples;
-    all.insert(all.end(), test[user].begin(), test[user].end());
-    leaf.users.push_back(user);
+  const SamplesOfUser train = read_split(directory / "train", kind, leaf.samples);
+  const SamplesOfUser test = read_split(directory / "test", kind, leaf.samples);
+  Users users = number_users(train, test);
+  for (std::size_t client = 0; client < users.names.size(); ++client) {
+    const auto trains_on = users.clients.train.samples_of(client);
+    const auto tests_on = users.clients.test.samples_of(client);
+    std::vector<SampleIndex> all(trains_on.begin(), trains_on.end());
+    all.insert(all.end(), tests_on.begin(), tests_on.end());
     leaf.samples.clients.append(all);
-    leaf.clients.train.append(samples);
-    leaf.clients.test.append(test[user]);
   }
+  leaf.users = std::move(users.names);
+  leaf.clients = std::move(users.clients);
   return leaf;
 }
 

@@ -13,6 +13,9 @@ namespace fedrun::data {
 // The file of this name, or of this name with .gz after it.
 std::optional<std::filesystem::path> find_plain_or_gz(const std::filesystem::path& directory, std::string_view name);
 
+// The forms in which the files of a data set are read.
+enum class Packing { plain, plain_or_gz };
+
 struct LookedFor {
   std::string name;
   bool is_found = false;
@@ -20,10 +23,12 @@ struct LookedFor {
 
 // Throws UsageError that lists what was found and what was not, so that one failed run is enough to learn all of it.
 [[noreturn]] void fail_missing(std::string_view data_set, const std::filesystem::path& directory,
-                               std::span<const LookedFor> files, std::string_view remedy);
+                               std::span<const LookedFor> files, std::string_view remedy,
+                               Packing packing = Packing::plain_or_gz);
 
-// All of these files, in order, each plain or gzip; fails as above when one is missing.
+// All of these files, in order; fails as above when one is missing.
 std::vector<std::filesystem::path> require_files(std::string_view data_set, const std::filesystem::path& directory,
-                                                 std::span<const std::string> names, std::string_view remedy);
+                                                 std::span<const std::string> names, std::string_view remedy,
+                                                 Packing packing = Packing::plain_or_gz);
 
 }  // namespace fedrun::data

@@ -96,11 +96,13 @@ void Scaffold::prepare(ClientUpdate& update) {
     update.extra.sub_(update.delta, 1 / (static_cast<double>(update.steps) * options_.local_lr));
     if (control_.defined()) update.extra.sub_(control_);
   }
-  torch::Tensor& own = of_client_[update.client];
-  own = own.defined() ? own + update.extra : update.extra.clone();
+  const auto own = of_client_.find(update.client);
+  learnt_[update.client] = own == of_client_.end() ? update.extra.clone() : own->second + update.extra;
 }
 
 void Scaffold::apply(const torch::Tensor& global_weights, const RoundAverage& average) {
+  for (auto& [client, control] : learnt_) of_client_[client] = std::move(control);
+  learnt_.clear();
   if (!control_.defined()) control_ = torch::zeros_like(global_weights);
   global_weights.add_(average.delta, options_.global_lr);
   control_.add_(average.extra, static_cast<double>(average.clients) / static_cast<double>(options_.clients));

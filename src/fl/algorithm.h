@@ -57,7 +57,9 @@ class Algorithm {
   // Turns what the client has learnt into what it sends. Called only for clients that take part.
   virtual void prepare(ClientUpdate& /*update*/) {}
 
-  // Moves the global weights.
+  // After the clients of a round have been prepared, one of these: moves the global weights, or forgets the round,
+  // because too few clients have finished.
+  virtual void discard() {}
   virtual void apply(const torch::Tensor& global_weights, const RoundAverage& average) = 0;
 };
 
@@ -155,12 +157,14 @@ class Scaffold : public Algorithm {
                          const torch::Tensor& global_weights) override;
   double weight_of(double) const override { return 1; }
   void prepare(ClientUpdate& update) override;
+  void discard() override { learnt_.clear(); }
   void apply(const torch::Tensor& global_weights, const RoundAverage& average) override;
 
  private:
   ScaffoldOptions options_;
   torch::Tensor control_;                           // c; undefined: 0
   std::map<std::size_t, torch::Tensor> of_client_;  // cₖ; absent: 0
+  std::map<std::size_t, torch::Tensor> learnt_;     // cₖ⁺ of this round's clients
 };
 
 }  // namespace fedrun::fl

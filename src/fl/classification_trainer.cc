@@ -47,6 +47,10 @@ std::optional<LinearClassifier> find_linear_classifier(const models::Model& mode
                           has_sigmoid ? LinearOutput::sigmoid : LinearOutput::scores);
 }
 
+Samples rows(const Samples& samples, std::int64_t first, std::int64_t count) {
+  return {samples.inputs.narrow(0, first, count), samples.targets.narrow(0, first, count)};
+}
+
 using Indices = std::span<const data::SampleIndex>;
 
 // Those that there are of `count` samples.
@@ -151,19 +155,35 @@ double ClassificationTrainer::add_linear_gradient(Indices samples, const FlatMod
 void ClassificationTrainer::test(const TestPart& part, Meter& metrics) {
   const torch::NoGradGuard no_grad;
   model_->eval();
+  for (const char* name : {"train_loss", "train_accuracy", "test_loss", "test_accuracy"}) {
+    metrics.add(name, 0, 0);  // so that all ranks have the same names
+  }
   for (const Split split : {Split::train, Split::test}) {
-    const std::string name = split == Split::train ? "train" : "test";
     const std::size_t count = clients_.count(split);
-    for (const char* metric : {"_loss", "_accuracy"})
-      metrics.add(name + metric, 0, 0);  // all ranks have the same names
     for (std::size_t first = part.index * test_batch; first < count; first += part.parts * test_batch) {
-      const Samples batch = clients_.range(split, first, std::min(test_batch, count - first));
-      const torch::Tensor output = model_.forward(batch.inputs);
-      const auto samples = static_cast<double>(batch.targets.size(0));
-      metrics.add(name + "_loss", torch::cross_entropy_loss(output, batch.targets).item<double>(), samples);
-      metrics.add(name + "_accuracy", output.argmax(1).eq(batch.targets).sum().item<double>() / samples, samples);
+      measure(split, clients_.range(split, first, std::min(test_batch, count - first)), metrics);
     }
   }
+}
+
+void ClassificationTrainer::test_client(std::size_t client, Meter& metrics) {
+  const torch::NoGradGuard no_grad;
+  model_->eval();
+  for (const Split split : {Split::train, Split::test}) {
+    const Samples samples = clients_.of_client(client, split);
+    const auto batch_size = static_cast<std::int64_t>(test_batch);
+    for (std::int64_t first = 0; first < samples.targets.size(0); first += batch_size) {
+      measure(split, rows(samples, first, std::min(batch_size, samples.targets.size(0) - first)), metrics);
+    }
+  }
+}
+
+void ClassificationTrainer::measure(Split split, const Samples& batch, Meter& metrics) {
+  const std::string name = split == Split::train ? "train" : "test";
+  const torch::Tensor output = model_.forward(batch.inputs);
+  const auto samples = static_cast<double>(batch.targets.size(0));
+  metrics.add(name + "_loss", torch::cross_entropy_loss(output, batch.targets).item<double>(), samples);
+  metrics.add(name + "_accuracy", output.argmax(1).eq(batch.targets).sum().item<double>() / samples, samples);
 }
 
 }  // namespace fedrun::fl

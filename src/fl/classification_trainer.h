@@ -37,6 +37,8 @@ class ClassificationTrainer : public ModelTrainer {
   // train_loss, train_accuracy, test_loss and test_accuracy. Which samples go through the model together does not
   // depend on the number of parts, so neither do the results.
   void test(const TestPart& part, Meter& metrics) override;
+  // The same; test_loss and test_accuracy where clients have test samples of their own.
+  void test_client(std::size_t client, Meter& metrics) override;
 
  private:
   using Indices = std::span<const data::SampleIndex>;
@@ -45,6 +47,7 @@ class ClassificationTrainer : public ModelTrainer {
   // model's, times rate, are added to `sum`, which may be the weights themselves.
   double backward(Indices samples);
   double add_linear_gradient(Indices samples, const FlatModel& model, double rate, const torch::Tensor& sum);
+  void measure(Split split, const Samples& batch, Meter& metrics);
 
   models::Model model_;
   std::optional<LinearClassifier> linear_;  // the model, if it is one

@@ -18,6 +18,9 @@ fs::path current_of(const fs::path& directory) { return directory / "checkpoint"
 fs::path next_of(const fs::path& directory) { return directory / "checkpoint.next"; }
 fs::path last_of(const fs::path& directory) { return directory / "checkpoint.last"; }
 
+// What a rank group remembers of its clients.
+std::string memory_file(const char* kind, int group) { return fmt::format("{}.{}.pt", kind, group); }
+
 // A checkpoint is a directory, so putting a new one in place takes two renames; between them only the last one is
 // there.
 void put_in_place(const fs::path& directory) {
@@ -66,13 +69,14 @@ void Federation::write_files(const fs::path& directory) {
     torch::serialize::OutputArchive archive;
     archive.write("algorithm", c10::IValue(std::string(algorithm_->name())));
     archive.write("round", c10::IValue(static_cast<std::int64_t>(round_)));
-    archive.write("state", global_);
+    archive.write("state", global_state());
     for (const auto& [name, tensor] : algorithm_->memory()) {
       if (tensor->defined()) archive.write("memory." + name, *tensor);
     }
     archive.save_to(directory / global_file);
   }
-  if (const auto* memory = algorithm_->client_memory(); memory != nullptr && groups_.inner().rank() == 0) {
+  if (groups_.inner().rank() != 0) return;
+  for (const auto& [kind, memory] : averaging_.client_memories()) {
     torch::serialize::OutputArchive archive;
     torch::Tensor clients = torch::empty({static_cast<std::int64_t>(memory->size())}, torch::kInt64);
     std::int64_t count = 0;
@@ -81,7 +85,7 @@ void Federation::write_files(const fs::path& directory) {
       archive.write(fmt::format("client.{}", client), tensor);
     }
     archive.write("clients", clients);
-    archive.save_to(directory / fmt::format("clients.{}.pt", groups_.group()));
+    archive.save_to(directory / memory_file(kind, groups_.group()));
   }
 }
 
@@ -94,31 +98,30 @@ void Federation::read_files(const fs::path& directory) {
   archive.read("algorithm", algorithm);
   archive.read("round", round);
   const torch::Tensor state = read_tensor(archive, "state");
-  if (algorithm.toStringRef() != algorithm_->name() || state.numel() != global_.numel()) {
-    throw UsageError(
-        fmt::format("{} is of {} with {} numbers, not of {} with {}: give the flags of that run, or another "
-                    "directory",
-                    directory.string(), algorithm.toStringRef(), state.numel(), algorithm_->name(), global_.numel()));
+  if (algorithm.toStringRef() != algorithm_->name() || state.numel() != global_state().numel()) {
+    throw UsageError(fmt::format(
+        "{} is of {} with {} numbers, not of {} with {}: give the flags of that run, or another "
+        "directory",
+        directory.string(), algorithm.toStringRef(), state.numel(), algorithm_->name(), global_state().numel()));
   }
-  global_.copy_(state);
-  model_.state().copy_(global_);
+  averaging_.set_global_state(state);
   round_ = static_cast<std::uint64_t>(round.toInt());
   for (const auto& [name, tensor] : algorithm_->memory()) {
     *tensor = torch::Tensor();
     archive.try_read("memory." + name, *tensor);
   }
-  auto* memory = algorithm_->client_memory();
-  if (memory == nullptr) return;
-  memory->clear();
-  // Whichever group wrote it: this run may have another number of groups.
-  for (int group = 0; fs::exists(directory / fmt::format("clients.{}.pt", group)); ++group) {
-    torch::serialize::InputArchive of_clients;
-    of_clients.load_from(directory / fmt::format("clients.{}.pt", group));
-    const torch::Tensor clients = read_tensor(of_clients, "clients");
-    for (std::int64_t i = 0; i < clients.numel(); ++i) {
-      const auto client = static_cast<std::size_t>(clients[i].item<std::int64_t>());
-      if (client % static_cast<std::size_t>(groups_.count()) != static_cast<std::size_t>(groups_.group())) continue;
-      memory->emplace(client, read_tensor(of_clients, fmt::format("client.{}", client)));
+  for (const auto& [kind, memory] : averaging_.client_memories()) {
+    memory->clear();
+    // Whichever group wrote it: this run may have another number of groups.
+    for (int group = 0; fs::exists(directory / memory_file(kind, group)); ++group) {
+      torch::serialize::InputArchive of_clients;
+      of_clients.load_from(directory / memory_file(kind, group));
+      const torch::Tensor clients = read_tensor(of_clients, "clients");
+      for (std::int64_t i = 0; i < clients.numel(); ++i) {
+        const auto client = static_cast<std::size_t>(clients[i].item<std::int64_t>());
+        if (averaging_.home_of(client) != groups_.group()) continue;
+        memory->emplace(client, read_tensor(of_clients, fmt::format("client.{}", client)));
+      }
     }
   }
 }

@@ -39,6 +39,8 @@ struct ClientTimeout {};
 struct LocalResult {
   std::int64_t steps = 0;  // of the optimizer
   double loss = 0;         // mean over all samples that this rank has trained on
+  // The client's weight in the average, where it is not all of its samples; the same on every rank of the group.
+  std::optional<double> samples{};
 };
 
 // One of `parts` equal parts of what is tested.
@@ -58,9 +60,15 @@ class ModelTrainer {
   // round, and no more.
   virtual LocalResult train(LocalTask& task) = 0;
 
+  // Does train() give the same bits on rank groups of any size? Not where a batch is divided among the ranks.
+  virtual bool is_same_on_any_group() const { return false; }
+
   // Adds named metrics of the model as it is, each weighted by its number of samples; the same names on every rank,
   // with 0 samples where there are none.
   virtual void test(const TestPart& part, Meter& metrics) = 0;
+
+  // The same of one client's samples, for Federation::evaluate_clients(). Throws UsageError unless it is implemented.
+  virtual void test_client(std::size_t client, Meter& metrics);
 };
 
 }  // namespace fedrun::fl

@@ -24,16 +24,61 @@ std::vector<int> host_of_each_rank(Communicator& world) {
   return hosts;
 }
 
-std::vector<int> groups_by_count(std::size_t ranks, int count) {
-  if (count < 1 || static_cast<std::size_t>(count) > ranks) {
-    throw UsageError(fmt::format("{} ranks cannot form {} groups: choose a number from 1 to {}", ranks, count, ranks));
+std::vector<std::vector<std::size_t>> ranks_of_each_host(const std::vector<int>& hosts) {
+  std::vector<std::vector<std::size_t>> ranks(static_cast<std::size_t>(*std::max_element(hosts.begin(), hosts.end())) +
+                                              1);
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) ranks[static_cast<std::size_t>(hosts[rank])].push_back(rank);
+  return ranks;
+}
+
+// At least as many groups as hosts: each host is divided into some, the next one always where they are largest.
+std::vector<int> divide_hosts(const std::vector<int>& hosts, std::size_t count) {
+  const auto ranks = ranks_of_each_host(hosts);
+  std::vector<std::size_t> groups_of(ranks.size(), 1);
+  for (std::size_t made = ranks.size(); made < count; ++made) {
+    std::size_t largest = 0;
+    for (std::size_t host = 1; host < ranks.size(); ++host) {
+      if (ranks[host].size() * groups_of[largest] > ranks[largest].size() * groups_of[host]) largest = host;
+    }
+    ++groups_of[largest];
   }
-  std::vector<int> groups;
+  std::vector<int> groups(hosts.size());
   int group = 0;
-  for (const std::size_t size : equal_parts(ranks, static_cast<std::size_t>(count))) {
-    groups.insert(groups.end(), size, group++);
+  for (std::size_t host = 0; host < ranks.size(); ++host) {
+    auto next = ranks[host].begin();
+    for (const std::size_t size : equal_parts(ranks[host].size(), groups_of[host])) {
+      for (std::size_t i = 0; i < size; ++i) groups[*next++] = group;
+      ++group;
+    }
   }
   return groups;
+}
+
+// Fewer groups than hosts: neighbouring hosts share one, so that about as many ranks are in each.
+std::vector<int> join_hosts(const std::vector<int>& hosts, std::size_t count) {
+  const auto ranks = ranks_of_each_host(hosts);
+  std::vector<int> groups(hosts.size());
+  std::size_t group = 0;
+  std::size_t placed = 0;
+  for (std::size_t host = 0; host < ranks.size(); ++host) {
+    const std::size_t hosts_left = ranks.size() - host;
+    const bool is_full = placed * count >= (group + 1) * hosts.size();
+    const bool others_need_it = host > 0 && hosts_left < count - group;
+    if (is_full || others_need_it) ++group;
+    for (const std::size_t rank : ranks[host]) groups[rank] = static_cast<int>(group);
+    placed += ranks[host].size();
+  }
+  return groups;
+}
+
+std::vector<int> groups_by_count(const std::vector<int>& hosts, int count) {
+  if (count < 1 || static_cast<std::size_t>(count) > hosts.size()) {
+    throw UsageError(
+        fmt::format("{} ranks cannot form {} groups: choose a number from 1 to {}", hosts.size(), count, hosts.size()));
+  }
+  const int host_count = *std::max_element(hosts.begin(), hosts.end()) + 1;
+  return count < host_count ? join_hosts(hosts, static_cast<std::size_t>(count))
+                            : divide_hosts(hosts, static_cast<std::size_t>(count));
 }
 
 std::vector<int> groups_by_lists(std::size_t ranks, const std::vector<std::vector<int>>& lists) {
@@ -61,7 +106,7 @@ std::vector<int> groups_by_lists(std::size_t ranks, const std::vector<std::vecto
 std::vector<int> group_of_each_rank(const std::vector<int>& hosts, const RankGroupsOptions& options) {
   const int ways = (options.count != 0 ? 1 : 0) + (options.by_host ? 1 : 0) + (options.lists.empty() ? 0 : 1);
   if (ways > 1) throw UsageError("rank groups are given in more than one way: choose a number, hosts or lists");
-  if (options.count != 0) return groups_by_count(hosts.size(), options.count);
+  if (options.count != 0) return groups_by_count(hosts, options.count);
   if (options.by_host) return hosts;
   if (!options.lists.empty()) return groups_by_lists(hosts.size(), options.lists);
   std::vector<int> alone(hosts.size());

@@ -11,7 +11,7 @@ namespace fedrun::fl {
 
 // At most one of these is given; otherwise each rank is a group of its own.
 struct RankGroupsOptions {
-  int count = 0;                          // so many groups of neighbouring ranks, which mostly share a host
+  int count = 0;                          // so many groups, none of which spans two hosts if that can be
   bool by_host = false;                   // the ranks of a host form a group
   std::vector<std::vector<int>> lists{};  // these groups; each rank is in exactly one
 };

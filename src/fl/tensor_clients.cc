@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,14 @@ torch::Tensor targets_of(const std::vector<std::uint8_t>& labels) {
   torch::Tensor targets = torch::empty({to_signed(labels.size())}, torch::kInt64);
   std::copy(labels.begin(), labels.end(), targets.data_ptr<std::int64_t>());
   return targets;
+}
+
+// An image of one colour has a deviation of 0; the least is what TensorFlow takes for images of numbers up to 255.
+torch::Tensor standardised(const torch::Tensor& inputs) {
+  const torch::Tensor flat = inputs.flatten(1);
+  const double least = 1 / (255 * std::sqrt(static_cast<double>(flat.size(1))));
+  const torch::Tensor deviation = flat.std(1, /*unbiased=*/false, /*keepdim=*/true).clamp_min_(least);
+  return ((flat - flat.mean(1, /*keepdim=*/true)) / deviation).view_as(inputs);
 }
 
 Samples select(const Samples& all, std::span<const data::SampleIndex> indices) {
@@ -46,8 +55,10 @@ Samples join(const Samples& first, const Samples& second) {
 }
 
 Normalisation by_channel(const std::vector<float>& mean, const std::vector<float>& deviation) {
-  return {torch::tensor(mean).view({-1, 1, 1}), torch::tensor(deviation).view({-1, 1, 1})};
+  return {.mean = torch::tensor(mean).view({-1, 1, 1}), .deviation = torch::tensor(deviation).view({-1, 1, 1})};
 }
+
+Normalisation by_sample() { return {.is_by_sample = true}; }
 
 // Row by row, because all samples as doubles would be eight times the memory of the pixels.
 Normalisation by_feature(const Samples& samples) {
@@ -64,11 +75,11 @@ Normalisation by_feature(const Samples& samples) {
   const auto count = static_cast<double>(samples.inputs.size(0));
   const torch::Tensor mean = sum / count;
   const torch::Tensor variance = (squares / count - mean.square()).clamp_min(0);
-  return {mean.to(torch::kFloat32), variance.sqrt().add_(0.001).to(torch::kFloat32)};
+  return {.mean = mean.to(torch::kFloat32), .deviation = variance.sqrt().add_(0.001).to(torch::kFloat32)};
 }
 
 TensorClients::TensorClients(Samples all, data::Partition train, Samples test, const Normalisation& normalisation)
-    : all_(std::move(all)), train_(std::move(train)), test_(std::move(test)) {
+    : all_(std::move(all)), train_(std::move(train)), test_(std::move(test)), normalisation_(normalisation) {
   for (const Samples& samples : {all_, test_}) {
     if (samples.inputs.size(0) != samples.targets.size(0)) {
       throw UsageError(
@@ -96,10 +107,19 @@ TensorClients::TensorClients(Samples all, data::Partition train, Samples test, c
 
 TensorClients::TensorClients(const Samples& all, const data::SplitPartition& clients,
                              const Normalisation& normalisation)
-    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), normalisation) {}
+    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), normalisation) {
+  test_of_clients_ = clients.test;
+}
 
 torch::Tensor TensorClients::normalised(const torch::Tensor& inputs) const {
-  return scale_.defined() ? inputs.to(torch::kFloat32, false, true).mul_(scale_).add_(shift_) : inputs;
+  const torch::Tensor scaled =
+      scale_.defined() ? inputs.to(torch::kFloat32, false, true).mul_(scale_).add_(shift_) : inputs;
+  return normalisation_.is_by_sample ? standardised(scaled) : scaled;
+}
+
+Samples TensorClients::of_client(std::size_t client, Split split) const {
+  if (split == Split::train) return gather(train_.samples_of(client));
+  return test_of_clients_ ? gather(test_of_clients_->samples_of(client)) : range(Split::test, 0, 0);
 }
 
 Samples TensorClients::make_batch(std::size_t size) const {
@@ -131,7 +151,8 @@ void TensorClients::gather(std::span<const data::SampleIndex> indices, const Sam
 
   auto* values = batch.inputs.data_ptr<float>();
   const auto elements = static_cast<std::size_t>(elements_per_sample_);
-  if (all_.inputs.scalar_type() == torch::kUInt8) {
+  const bool has_pixels = all_.inputs.scalar_type() == torch::kUInt8;
+  if (has_pixels) {
     const auto* pixels = all_.inputs.const_data_ptr<std::uint8_t>();
     const auto* scale = scale_.const_data_ptr<float>();
     const auto* shift = shift_.const_data_ptr<float>();
@@ -139,13 +160,15 @@ void TensorClients::gather(std::span<const data::SampleIndex> indices, const Sam
       scale_pixels(pixels + index * elements, elements, scale, shift, values);
       values += elements;
     }
-    return;
+  } else {
+    const auto* inputs = all_.inputs.const_data_ptr<float>();
+    for (const data::SampleIndex index : indices) values = std::copy_n(inputs + index * elements, elements, values);
   }
-  const auto* inputs = all_.inputs.const_data_ptr<float>();
-  for (const data::SampleIndex index : indices) {
-    values = std::copy_n(inputs + index * elements, elements, values);
-  }
-  if (scale_.defined()) batch.inputs.narrow(0, 0, to_signed(indices.size())).mul_(scale_).add_(shift_);
+  const bool is_scaled = has_pixels || !scale_.defined();
+  if (is_scaled && !normalisation_.is_by_sample) return;
+  const torch::Tensor rows = batch.inputs.narrow(0, 0, to_signed(indices.size()));
+  if (!is_scaled) rows.mul_(scale_).add_(shift_);
+  if (normalisation_.is_by_sample) rows.copy_(standardised(rows));
 }
 
 // Samples of a client lie anywhere, so that each first access would wait for memory.
@@ -166,6 +189,21 @@ Samples TensorClients::range(Split split, std::size_t first, std::size_t count) 
   if (split == Split::train) return gather(train_.samples_of_all().subspan(first, count));
   return {normalised(test_.inputs.narrow(0, to_signed(first), to_signed(count))),
           test_.targets.narrow(0, to_signed(first), to_signed(count))};
+}
+
+TensorClients TensorClients::with_few_samples(std::size_t most) const {
+  const auto cut = [&](const data::Partition& partition) {
+    data::Partition few;
+    for (std::size_t client = 0; client < partition.clients(); ++client) {
+      const auto samples = partition.samples_of(client);
+      few.append(samples.first(std::min(most, samples.size())));
+    }
+    return few;
+  };
+  if (test_of_clients_) return TensorClients(all_, {cut(train_), cut(*test_of_clients_)}, normalisation_);
+  const std::int64_t test_count = std::min(to_signed(most), test_.targets.size(0));
+  return TensorClients(all_, cut(train_),
+                       {test_.inputs.narrow(0, 0, test_count), test_.targets.narrow(0, 0, test_count)}, normalisation_);
 }
 
 }  // namespace fedrun::fl

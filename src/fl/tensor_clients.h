@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,9 @@ struct Samples {
 
 // Training sees (input - mean) / deviation, of which pixels are first divided by 255. Undefined: 0 and 1.
 struct Normalisation {
-  torch::Tensor mean;  // both of a shape that fits to the inputs
-  torch::Tensor deviation;
+  torch::Tensor mean{};  // both of a shape that fits to the inputs
+  torch::Tensor deviation{};
+  bool is_by_sample = false;  // each sample by the mean and deviation of its own numbers instead
 };
 
 // One mean and deviation for each channel of images.
@@ -32,6 +34,9 @@ Normalisation by_channel(const std::vector<float>& mean, const std::vector<float
 
 // The mean and, with 0.001 added, the deviation that each single input has over all samples, as FedProx prepares MNIST.
 Normalisation by_feature(const Samples& samples);
+
+// Each sample by itself: to a mean of 0 and a deviation of 1 of its numbers, as TensorFlow standardises images.
+Normalisation by_sample();
 
 Samples samples_of(const data::ImageSet& set);
 Samples samples_of(const data::FeatureSet& set);
@@ -52,11 +57,12 @@ class TensorClients : public ClientData {
   std::size_t clients() const override { return train_.clients(); }
   std::size_t train_samples(std::size_t client) const override { return train_.size_of(client); }
 
-  // What a client trains on, normalised.
-  Samples of_client(std::size_t client) const { return gather(train_.samples_of(client)); }
+  // What a client trains on, or is tested on if it has test samples of its own, normalised.
+  Samples of_client(std::size_t client, Split split = Split::train) const;
 
-  // The same batch by batch: which samples the client has, in an order that the numbers draw; some of them, normalised;
-  // and the same as the first rows of `batch`, made for at least so many. One may say which samples are wanted next.
+  // For training batch by batch: which samples the client has, in an order that the numbers draw; some of them,
+  // normalised; and the same as the first rows of `batch`, made for at least so many. One may say which samples are
+  // wanted next.
   std::vector<data::SampleIndex> shuffled(std::size_t client, KeyedRandom random) const;
   Samples gather(std::span<const data::SampleIndex> indices) const;
   void gather(std::span<const data::SampleIndex> indices, const Samples& batch) const;
@@ -67,6 +73,10 @@ class TensorClients : public ClientData {
   std::size_t count(Split split) const;
   Samples range(Split split, std::size_t first, std::size_t count) const;
 
+  // The same clients with no more than so many samples each to train and to test on; so many in all where test samples
+  // are nobody's. For a quick look whether everything works.
+  TensorClients with_few_samples(std::size_t most) const;
+
   std::vector<std::int64_t> sample_shape() const { return all_.inputs.sizes().slice(1).vec(); }
 
  private:
@@ -75,6 +85,8 @@ class TensorClients : public ClientData {
   Samples all_;
   data::Partition train_;
   Samples test_;
+  std::optional<data::Partition> test_of_clients_;  // whose samples they are, where they are somebody's
+  Normalisation normalisation_;
   std::int64_t elements_per_sample_ = 0;
   // An input becomes input · scale + shift; one number each for every element of a sample. Undefined where nothing is
   // to be done.

@@ -12,10 +12,11 @@
 namespace fedrun {
 namespace {
 
-enum RandomStream : std::uint64_t { fixed_stream, poisson_stream };
+// The streams from first_attempt_stream on are for the attempts after the first.
+enum RandomStream : std::uint64_t { fixed_stream, poisson_stream, first_attempt_stream };
 
-std::mt19937 generator_of_round(std::uint64_t seed, std::uint64_t round) {
-  const std::uint64_t key = seed == 0 ? round : KeyedRandom(seed, fixed_stream, round).next();
+std::mt19937 generator_of_round(std::uint64_t seed, std::uint64_t stream, std::uint64_t round) {
+  const std::uint64_t key = seed == 0 && stream == fixed_stream ? round : KeyedRandom(seed, stream, round).next();
   return std::mt19937(static_cast<std::uint32_t>(key));
 }
 
@@ -54,12 +55,15 @@ ClientSampler::ClientSampler(std::size_t total, std::size_t per_round, ClientSam
   }
 }
 
-std::vector<std::size_t> ClientSampler::clients_of_round(std::uint64_t round) const {
+std::vector<std::size_t> ClientSampler::clients_of_round(std::uint64_t round, int attempt) const {
+  const auto stream_of = [&](RandomStream first) {
+    return attempt == 0 ? std::uint64_t{first} : first_attempt_stream + static_cast<std::uint64_t>(attempt);
+  };
   if (options_.method == ClientSampling::fixed && per_round_ < total_) {
-    return draw_fixed(total_, per_round_, generator_of_round(options_.seed, round));
+    return draw_fixed(total_, per_round_, generator_of_round(options_.seed, stream_of(fixed_stream), round));
   }
   const double probability = static_cast<double>(per_round_) / static_cast<double>(total_);
-  KeyedRandom random(options_.seed, poisson_stream, round);
+  KeyedRandom random(options_.seed, stream_of(poisson_stream), round);
   std::vector<std::size_t> clients;
   for (std::size_t client = 0; client < total_; ++client) {
     if (random.unit() < probability) clients.push_back(client);

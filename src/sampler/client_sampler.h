@@ -25,7 +25,8 @@ class ClientSampler {
   // Throws UsageError unless 1 <= per_round <= total.
   ClientSampler(std::size_t total, std::size_t per_round, ClientSamplerOptions options = {});
 
-  std::vector<std::size_t> clients_of_round(std::uint64_t round) const;
+  // Another attempt at the same round chooses other clients, unless that is everybody.
+  std::vector<std::size_t> clients_of_round(std::uint64_t round, int attempt = 0) const;
 
   std::size_t total() const { return total_; }
   std::size_t per_round() const { return per_round_; }

@@ -158,6 +158,21 @@ TEST(FederatedTraining, LearnsToClassify) {
   EXPECT_LT(after.mean("train_loss"), before.mean("train_loss"));
 }
 
+TEST(FederatedTraining, TestsSingleClients) {
+  const TensorClients clients = make_clients();
+  RankGroups groups(world(), {.count = (ranks() + 1) / 2});
+  ClassificationTrainer trainer(make_lr(), clients, {.epochs = 2, .lr = 0.1});
+  Federation federation(groups, trainer, clients, std::make_unique<FedAvg>(), {.clients_per_round = 12});
+  federation.run_round();
+  const Meter together = federation.evaluate();
+  const ResultAggregator results = federation.evaluate_clients();
+  EXPECT_EQ(results.clients("train_accuracy").size(), 12u);
+  for (const char* metric : {"train_accuracy", "test_accuracy", "train_loss", "test_loss"}) {
+    EXPECT_NEAR(results.mean(metric), together.mean(metric), 1e-5) << metric;
+  }
+  EXPECT_LT(results.ranked("test_accuracy").front().value, results.ranked("test_accuracy").back().value);
+}
+
 TEST(FederatedTraining, AdamAndDropoutDoNotDependOnRanksEither) {
   const auto train = [](Communicator& all) {
     torch::manual_seed(1);

@@ -25,6 +25,7 @@ using test::TwoWeightsImpl;
 using test::usage_error_of;
 using test::world;
 using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -142,6 +143,115 @@ TEST(Federation, EndsWhereTooFewFinish) {
   EXPECT_EQ(sum_over(world(), 1), ranks()) << "on every rank alike, so the run can go on";
 }
 
+TEST(Federation, RepeatsARoundInWhichTooFewFinish) {
+  RankGroups groups(world());
+  ScriptedClients clients(std::vector<std::size_t>(100, 1));
+  const std::vector<std::size_t> first_choice = ClientSampler(100, 3).clients_of_round(0);
+  ScriptedTrainer trainer([&](TwoWeightsImpl& model, LocalTask& task) {
+    if (testing::Matches(testing::Contains(task.client))(first_choice)) throw std::runtime_error("no power");
+    model.weights += 1;
+    return LocalResult{.steps = 1};
+  });
+  Federation federation(groups, trainer, clients,
+                        std::make_unique<Scaffold>(ScaffoldOptions{.clients = 100, .local_lr = 1}),
+                        {.clients_per_round = 3, .round_attempts = 2});
+  const RoundReport report = federation.run_round();
+  EXPECT_EQ(report.round, 0u);
+  EXPECT_EQ(report.attempt, 1);
+  EXPECT_NE(report.clients, first_choice);
+  EXPECT_GT(report.finished(), 0u);
+  EXPECT_THAT(trainer.weights(), ElementsAre(2, 2));
+  EXPECT_EQ(federation.run_round().attempt, 0) << "round 1 has other clients from the start";
+}
+
+TEST(Federation, KeepsBuffersWithTheirClients) {
+  std::vector<float> means;
+  ThreeClients run(
+      [&](TwoWeightsImpl& model, LocalTask& task) {
+        means.push_back(model.mean.item<float>() - static_cast<float>(10 * task.client * task.round));
+        model.mean += static_cast<double>(10 * task.client);
+        return LocalResult{.steps = 1};
+      },
+      {.buffers = BufferRule::local});
+  for (int round = 0; round < 3; ++round) run.federation.run_round();
+  EXPECT_THAT(means, Each(0));
+  EXPECT_EQ(run.trainer.two_weights().mean.item<float>(), 0) << "the global model has none of theirs";
+}
+
+// All ranks train each client together, and one of them has trouble before a step that the others wait in.
+struct OneGroup {
+  OneGroup(const ScriptedTrainer::Script& script, const FederationOptions& options = {})
+      : trainer(script),
+        federation(groups, trainer, clients, std::make_unique<FedAvg>(), ThreeClients::with_clients(options)) {}
+
+  RankGroups groups{world(), {.count = 1}};
+  ScriptedClients clients{sizes};
+  ScriptedTrainer trainer;
+  Federation federation;
+};
+
+TEST(Federation, LeavesClientsOutThatFailOnOneRankOfAGroup) {
+  OneGroup run([](TwoWeightsImpl& model, LocalTask& task) {
+    task.finish_gradients(1);
+    if (task.client == 1 && test::is_last_rank()) throw std::runtime_error("no power");
+    task.finish_gradients(1);
+    if (task.client == 2 && rank() == 0) throw std::runtime_error("no power at the end");
+    return learn(model, task);
+  });
+  for (int round = 0; round < 2; ++round) {
+    const RoundReport report = run.federation.run_round();
+    ASSERT_EQ(report.dropped.size(), 2u);
+    EXPECT_EQ(report.dropped[0].client, 1u);
+    EXPECT_EQ(report.dropped[1].client, 2u);
+    EXPECT_EQ(report.dropped[1].reason, Outcome::failed);
+    EXPECT_NEAR(run.trainer.weights()[0], 1 + 8 * (round + 1), 1e-6);
+  }
+}
+
+TEST(Federation, LeavesClientsOutThatAreLateOnOneRankOfAGroup) {
+  OneGroup run(
+      [](TwoWeightsImpl& model, LocalTask& task) {
+        if (task.client == 0 && test::is_last_rank()) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(600));
+          task.check_time();
+        }
+        if (task.client != 0) task.finish_gradients(1);
+        return learn(model, task);
+      },
+      {.client_timeout = std::chrono::milliseconds(500)});
+  const RoundReport report = run.federation.run_round();
+  ASSERT_EQ(report.dropped.size(), 1u);
+  EXPECT_EQ(report.dropped[0].client, 0u);
+  EXPECT_EQ(report.dropped[0].reason, Outcome::late);
+}
+
+TEST(Federation, NoticesRanksThatTakeDifferentNumbersOfSteps) {
+  if (ranks() == 1) GTEST_SKIP() << "one rank agrees with itself";
+  OneGroup run([](TwoWeightsImpl& model, LocalTask& task) {
+    task.finish_gradients(1);
+    if (task.client == 1 && rank() == 0) task.finish_gradients(1);
+    return learn(model, task);
+  });
+  const RoundReport report = run.federation.run_round();
+  ASSERT_EQ(report.dropped.size(), 1u);
+  EXPECT_EQ(report.dropped[0].client, 1u);
+  EXPECT_EQ(report.dropped[0].reason, Outcome::failed);
+}
+
+TEST(Federation, GoesOnWithoutTheClientsOfAWholeGroup) {
+  ThreeClients run([](TwoWeightsImpl& model, LocalTask& task) {
+    if (rank() == 0) throw std::runtime_error("this host has no power");
+    return learn(model, task);
+  });
+  if (ranks() == 1) {
+    EXPECT_THAT(usage_error_of([&] { run.federation.run_round(); }), HasSubstr("0 of 3 clients finished"));
+    return;
+  }
+  const RoundReport report = run.federation.run_round();
+  EXPECT_GT(report.dropped.size(), 0u);
+  EXPECT_LT(report.dropped.size(), 3u);
+}
+
 TEST(Federation, SurvivesARoundWithoutClients) {
   FederationOptions options{.sampling = {.method = ClientSampling::poisson}};
   RankGroups groups(world());
@@ -215,6 +325,11 @@ TEST(Federation, EvaluatesInParts) {
   ThreeClients run(learn);
   const Meter metrics = run.federation.evaluate();
   EXPECT_EQ(metrics.samples("parts"), ranks());
+}
+
+TEST(Federation, SaysWhichTrainersTestNoSingleClients) {
+  ThreeClients run(learn);
+  EXPECT_THAT(usage_error_of([&] { run.federation.evaluate_clients(); }), HasSubstr("implement test_client()"));
 }
 
 TEST(Federation, RefusesWhatCannotWork) {

@@ -16,9 +16,21 @@ const std::vector<int> two_hosts = {0, 0, 0, 1, 1};
 TEST(GroupOfEachRank, FollowsTheOptions) {
   EXPECT_THAT(group_of_each_rank(two_hosts, {}), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 2}), ElementsAre(0, 0, 0, 1, 1));
-  EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 3}), ElementsAre(0, 0, 1, 1, 2));
   EXPECT_THAT(group_of_each_rank(two_hosts, {.by_host = true}), ElementsAre(0, 0, 0, 1, 1));
   EXPECT_THAT(group_of_each_rank(two_hosts, {.lists = {{4, 0}, {1, 2, 3}}}), ElementsAre(0, 1, 1, 1, 0));
+}
+
+TEST(GroupOfEachRank, SpansHostsOnlyWhereItMust) {
+  EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 1}), ElementsAre(0, 0, 0, 0, 0));
+  EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 3}), ElementsAre(0, 0, 1, 2, 2));
+  EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 4}), ElementsAre(0, 0, 1, 2, 3));
+  EXPECT_THAT(group_of_each_rank(two_hosts, {.count = 5}), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(group_of_each_rank({0, 1, 1, 1}, {.count = 2}), ElementsAre(0, 1, 1, 1));
+  EXPECT_THAT(group_of_each_rank({0, 1, 0, 1}, {.count = 2}), ElementsAre(0, 1, 0, 1)) << "ranks dealt out by turns";
+  EXPECT_THAT(group_of_each_rank({0, 1, 2, 3}, {.count = 2}), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(group_of_each_rank({0, 0, 0, 0, 1, 2}, {.count = 2}), ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(group_of_each_rank({0, 1, 2, 2, 2, 2}, {.count = 2}), ElementsAre(0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(group_of_each_rank({0, 1, 1, 1, 1, 2}, {.count = 3}), ElementsAre(0, 1, 1, 1, 1, 2));
 }
 
 TEST(GroupOfEachRank, RefusesWhatCannotBe) {

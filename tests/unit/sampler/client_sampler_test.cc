@@ -60,6 +60,16 @@ TEST(ClientSampler, DependsOnSeedAndRoundAlone) {
   }
 }
 
+TEST(ClientSampler, ChoosesOthersInAnotherAttempt) {
+  for (const ClientSampling method : {ClientSampling::fixed, ClientSampling::poisson}) {
+    const ClientSampler sampler(1000, 10, {.method = method});
+    EXPECT_EQ(sampler.clients_of_round(3, 1), sampler.clients_of_round(3, 1));
+    EXPECT_NE(sampler.clients_of_round(3, 1), sampler.clients_of_round(3));
+    EXPECT_NE(sampler.clients_of_round(3, 1), sampler.clients_of_round(3, 2));
+    EXPECT_NE(sampler.clients_of_round(3, 1), sampler.clients_of_round(4));
+  }
+}
+
 TEST(ClientSampler, ChoosesEveryClientEquallyOften) {
   constexpr int rounds = 4000;
   for (const ClientSampling method : {ClientSampling::fixed, ClientSampling::poisson}) {

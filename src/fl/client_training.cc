@@ -1,0 +1,136 @@
+#include <ATen/CPUGeneratorImpl.h>
+#include <fedrun/core/error.h>
+#include <fedrun/core/keyed_random.h>
+#include <fedrun/core/log.h>
+#include <fedrun/fl/client_training.h>
+#include <fedrun/fl/group_state.h>
+#include <fedrun/train/tensor_buffer.h>
+
+namespace fedrun::fl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum RandomStream : std::uint64_t { training_stream, noise_stream };
+
+std::uint64_t seed_of(std::uint64_t seed, RandomStream stream, const TrainingKey& key) {
+  return KeyedRandom(KeyedRandom(seed, stream, key.round).next(), static_cast<std::uint64_t>(key.attempt), key.client)
+      .next();
+}
+
+Outcome outcome_of(TrainingState state) {
+  switch (state) {
+    case TrainingState::late:
+      return Outcome::late;
+    case TrainingState::failed:
+      return Outcome::failed;
+    case TrainingState::goes_on:
+    case TrainingState::ended:
+      break;
+  }
+  return Outcome::finished;
+}
+
+}  // namespace
+
+ClientTraining::ClientTraining(Communicator& group, ModelTrainer& trainer, FlatModel& model, Algorithm& algorithm,
+                               const RoundSum& sum, const FederationOptions& options)
+    : group_(group),
+      trainer_(trainer),
+      model_(model),
+      algorithm_(algorithm),
+      sum_(sum),
+      options_(options),
+      message_(torch::zeros({model.state_count() + algorithm.extra_parts() * model.weight_count()})) {}
+
+ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& global_state) {
+  fill_model(global_state, key.client);
+  LocalResult result;
+  const Outcome outcome = run_trainer(key, global_state, result);
+  if (outcome != Outcome::finished) return {.outcome = outcome};
+  if (!take_change(key, global_state)) return {.outcome = Outcome::diverged};
+
+  const torch::NoGradGuard no_grad;
+  const std::int64_t state = model_.state_count();
+  ClientUpdate update{.client = key.client,
+                      .steps = result.steps,
+                      .delta = message_.narrow(0, 0, model_.weight_count()),
+                      .extra = message_.narrow(0, state, message_.numel() - state)};
+  algorithm_.prepare(update);
+  return {.scalar = update.scalar, .loss = result.loss, .samples = result.samples};
+}
+
+void ClientTraining::fill_model(const torch::Tensor& global_state, std::optional<std::size_t> client) {
+  const torch::NoGradGuard no_grad;
+  model_.state().copy_(global_state);
+  const auto own = client ? own_buffers_.find(*client) : own_buffers_.end();
+  if (own != own_buffers_.end()) model_.buffers().copy_(own->second);
+}
+
+Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result) {
+  const torch::Tensor global_weights = global_state.narrow(0, 0, model_.weight_count());
+  LocalTask task{.client = key.client,
+                 .round = key.round,
+                 .seed = seed_of(options_.seed, training_stream, key),
+                 .model = model_,
+                 .group = group_};
+  if (algorithm_.corrects_gradients()) {
+    task.correct_gradients = [&] {
+      const torch::NoGradGuard no_grad;
+      algorithm_.correct_gradients(key.client, model_.gradients(), model_.weights(), global_weights);
+    };
+  }
+  if (options_.client_timeout.count() > 0) task.deadline = Clock::now() + options_.client_timeout;
+
+  torch::manual_seed(task.seed);  // of dropout
+  TrainingState state = TrainingState::ended;
+  try {
+    result = trainer_.train(task);
+    if (task.deadline && Clock::now() > *task.deadline) state = TrainingState::late;
+  } catch (const StoppedByGroup& stop) {
+    return outcome_of(stop.state);
+  } catch (const ClientTimeout&) {
+    state = TrainingState::late;
+  } catch (const std::exception& problem) {
+    // What went wrong between ranks is not the client's fault.
+    const auto* known = dynamic_cast<const Error*>(&problem);
+    if (known != nullptr && known->kind() != "UsageError") throw;
+    log::warn("round {}: client {} is left out: {}", key.round, key.client, problem.what());
+    state = TrainingState::failed;
+  }
+  return outcome_of(state_of_group(group_, state));
+}
+
+// Leaves Δ in the message; false if it is not a number, or too large for exact sums.
+bool ClientTraining::take_change(const TrainingKey& key, const torch::Tensor& global_state) {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor buffers = model_.buffers();
+  // The ranks of a group have seen different samples of each batch.
+  if (group_.size() > 1 && buffers.numel() > 0) group_.allreduce(buffer_of(buffers, "buffers"));
+
+  torch::Tensor change = message_.narrow(0, 0, model_.state_count());
+  torch::sub_out(change, model_.state(), global_state);
+  if (!sum_.fits(change)) return false;
+  take_buffers(key.client, change.narrow(0, model_.weight_count(), buffers.numel()));
+
+  const torch::Tensor delta = change.narrow(0, 0, model_.weight_count());
+  if (options_.clip_norm > 0) {
+    const double norm = delta.norm().item<double>();
+    if (norm > options_.clip_norm) delta.mul_(options_.clip_norm / norm);
+  }
+  if (options_.noise_multiplier > 0) add_noise(key, delta);
+  return true;
+}
+
+void ClientTraining::take_buffers(std::size_t client, const torch::Tensor& change) {
+  if (options_.buffers == BufferRule::average || change.numel() == 0) return;
+  if (options_.buffers == BufferRule::local) own_buffers_[client] = model_.buffers().clone();
+  change.zero_();
+}
+
+void ClientTraining::add_noise(const TrainingKey& key, const torch::Tensor& delta) const {
+  const auto generator = at::detail::createCPUGenerator(seed_of(options_.seed, noise_stream, key));
+  delta.add_(at::normal(0, options_.noise_multiplier * options_.clip_norm, delta.sizes(), generator));
+}
+
+}  // namespace fedrun::fl

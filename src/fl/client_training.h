@@ -1,0 +1,64 @@
+// One client's training on the ranks of a group, from the global weights to what it sends.
+#pragma once
+
+#include <fedrun/fl/algorithm.h>
+#include <fedrun/fl/federation_options.h>
+#include <fedrun/fl/model_trainer.h>
+#include <fedrun/fl/round_report.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace fedrun::fl {
+
+// All that is random in a client's training depends on this and the seed.
+struct TrainingKey {
+  std::size_t client = 0;
+  std::uint64_t round = 0;
+  int attempt = 0;
+};
+
+struct ClientWork {
+  Outcome outcome = Outcome::finished;
+  double scalar = 0;                // that the algorithm sends
+  double loss = 0;                  // mean over the samples
+  std::optional<double> samples{};  // where they are not those that the ClientData says
+};
+
+// Used by one thread; what it is given must outlive it.
+class ClientTraining {
+ public:
+  ClientTraining(Communicator& group, ModelTrainer& trainer, FlatModel& model, Algorithm& algorithm,
+                 const RoundSum& sum, const FederationOptions& options);
+
+  // Collective over the group; every rank of it gets the same outcome. Afterwards message() is the client's, if it
+  // has finished.
+  ClientWork run(const TrainingKey& key, const torch::Tensor& global_state);
+
+  // What a client begins with: the global state, and its own running statistics where it keeps them.
+  void fill_model(const torch::Tensor& global_state, std::optional<std::size_t> client);
+
+  // Δ of parameters and float buffers, then the algorithm's extra parts.
+  const torch::Tensor& message() const { return message_; }
+
+  // Where clients keep their running statistics: those of the clients that have trained here.
+  std::map<std::size_t, torch::Tensor>& own_buffers() { return own_buffers_; }
+
+ private:
+  Outcome run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result);
+  bool take_change(const TrainingKey& key, const torch::Tensor& global_state);
+  void take_buffers(std::size_t client, const torch::Tensor& change);
+  void add_noise(const TrainingKey& key, const torch::Tensor& delta) const;
+
+  Communicator& group_;
+  ModelTrainer& trainer_;
+  FlatModel& model_;
+  Algorithm& algorithm_;
+  const RoundSum& sum_;  // to which messages will be added
+  FederationOptions options_;
+  torch::Tensor message_;
+  std::map<std::size_t, torch::Tensor> own_buffers_;
+};
+
+}  // namespace fedrun::fl
