@@ -35,9 +35,10 @@ test: build  ## run every test, then unit tests without Torch under ASan/UBSan a
 	  cmake --preset $$sanitizer && cmake --build --preset $$sanitizer $(jobs) && ctest --preset $$sanitizer || exit 1; \
 	done
 
-bench: build  ## measure allreduce and training on 2 ranks
+bench: build  ## measure allreduce, training and federated rounds on 2 ranks
 	$(bin)/fedrun -np 2 $(bin)/allreduce_bench
 	$(bin)/fedrun -np 2 --threads 1 $(bin)/training_bench
+	$(bin)/fedrun -np 2 --threads 1 $(bin)/fedavg_bench
 
 lint: setup $(build_dir)/build.ninja  ## check format, clang-tidy (code without Torch) and shell scripts
 	$(cxx_sources) | xargs clang-format --dry-run -Werror

@@ -30,14 +30,20 @@ class FlagReader {
     return named(name, [&] { return parse_word<Value>(text(name), words); });
   }
 
+  // What becomes of each word of a list.
+  template <typename Parse>
+  auto each(const std::string& name, Parse parse) const {
+    std::vector<decltype(parse(std::string_view()))> values;
+    for (const std::string& text : parsed_[name].as<std::vector<std::string>>()) {
+      values.push_back(named(name, [&] { return parse(text); }));
+    }
+    return values;
+  }
+
   template <typename Value>
   std::vector<Value> list(const std::string& name,
                           std::initializer_list<std::pair<std::string_view, Value>> words) const {
-    std::vector<Value> values;
-    for (const std::string& text : parsed_[name].as<std::vector<std::string>>()) {
-      values.push_back(named(name, [&] { return parse_word<Value>(text, words); }));
-    }
-    return values;
+    return each(name, [&](std::string_view text) { return parse_word<Value>(text, words); });
   }
 
  private:

@@ -1,11 +1,15 @@
 // Trains a model of the registry to classify the samples of TensorClients: the task of nearly all published results.
 #pragma once
 
+#include <fedrun/fl/linear_classifier.h>
 #include <fedrun/fl/model_trainer.h>
 #include <fedrun/fl/tensor_clients.h>
 #include <fedrun/models/registry.h>
 
 #include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
 
 namespace fedrun::fl {
 
@@ -20,7 +24,8 @@ struct ClassificationOptions {
   double weight_decay = 0;  // of adam, which is its amsgrad form
 };
 
-// The clients must outlive it.
+// Logistic regression and other linear models are trained without autograd, which would cost more than the model does;
+// with the same results up to rounding. The clients must outlive it.
 class ClassificationTrainer : public ModelTrainer {
  public:
   // Throws UsageError for numbers that make no training.
@@ -36,11 +41,19 @@ class ClassificationTrainer : public ModelTrainer {
   void test_client(std::size_t client, Meter& metrics) override;
 
  private:
+  using Indices = std::span<const data::SampleIndex>;
+
+  // Each returns the mean loss of the samples. Autograd's gradients go where the parameters have theirs; a linear
+  // model's, times rate, are added to `sum`, which may be the weights themselves.
+  double backward(Indices samples);
+  double add_linear_gradient(Indices samples, const FlatModel& model, double rate, const torch::Tensor& sum);
   void measure(Split split, const Samples& batch, Meter& metrics);
 
   models::Model model_;
+  std::optional<LinearClassifier> linear_;  // the model, if it is one
   const TensorClients& clients_;
   ClassificationOptions options_;
+  Samples batch_;  // of a linear model, which needs no new one for each step
 };
 
 }  // namespace fedrun::fl

@@ -47,6 +47,7 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
 
   const auto weight_count = static_cast<std::int64_t>(memory_.bytes() / sizeof(float));
   weights_ = state_.narrow(0, 0, weight_count);
+  buffers_ = state_.narrow(0, weight_count, state_.numel() - weight_count);
   gradients_ = torch::from_blob(memory_.data(), {weight_count}, torch::kFloat32);
   weights_.mutable_grad() = gradients_;
 

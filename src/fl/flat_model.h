@@ -23,7 +23,7 @@ class FlatModel {
   // The parameters alone. Its grad() is gradients(): an optimizer on this one tensor steps the whole model.
   const torch::Tensor& weights() const { return weights_; }
   const torch::Tensor& gradients() const { return gradients_; }
-  torch::Tensor buffers() const { return state_.narrow(0, weights_.numel(), state_.numel() - weights_.numel()); }
+  const torch::Tensor& buffers() const { return buffers_; }
 
   std::int64_t weight_count() const { return weights_.numel(); }
   std::int64_t state_count() const { return state_.numel(); }
@@ -36,6 +36,7 @@ class FlatModel {
   Memory memory_;  // of the gradients, which the group reduces where they lie
   torch::Tensor state_;
   torch::Tensor weights_;
+  torch::Tensor buffers_;
   torch::Tensor gradients_;
   std::vector<torch::Tensor> gradient_views_;  // one per parameter
 };

@@ -1,5 +1,6 @@
 #include <fedrun/core/error.h>
 #include <fedrun/fl/round_sum.h>
+#include <fedrun/fl/row_kernels.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
@@ -33,11 +34,11 @@ void RoundSum::clear(std::size_t count) {
 }
 
 void RoundSum::add(std::size_t first, const torch::Tensor& values, double weight) {
-  const torch::Tensor target = part(first, static_cast<std::size_t>(values.numel()));
+  const auto count = static_cast<std::size_t>(values.numel());
   if (order_ == SumOrder::fast) {
-    target.add_(values, weight);
+    add_scaled(values.const_data_ptr<float>(), count, static_cast<float>(weight), elements_.data_ptr<float>() + first);
   } else {
-    target.add_(values.to(torch::kFloat64).mul_(weight * steps_per_unit).round_().to(torch::kInt64));
+    part(first, count).add_(values.to(torch::kFloat64).mul_(weight * steps_per_unit).round_().to(torch::kInt64));
   }
 }
 
@@ -50,7 +51,7 @@ void RoundSum::add(std::size_t element, double value) {
 }
 
 bool RoundSum::fits(const torch::Tensor& values) const {
-  const double largest = values.numel() == 0 ? 0 : values.abs().max().item<double>();  // NaN, where there is one
+  const double largest = largest_magnitude(values.const_data_ptr<float>(), static_cast<std::size_t>(values.numel()));
   return order_ == SumOrder::fast ? std::isfinite(largest) : largest <= largest_exact;
 }
 

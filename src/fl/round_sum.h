@@ -14,7 +14,7 @@ namespace fedrun::fl {
 enum class SumOrder { fast, exact };
 
 // Holds `count` elements, of whatever meaning the caller gives them: memory does not depend on the number of clients.
-// Used by one thread.
+// Values are f32 and lie in one piece. Used by one thread.
 class RoundSum {
  public:
   // Collective over the world.
@@ -27,7 +27,8 @@ class RoundSum {
   void add(std::size_t first, const torch::Tensor& values, double weight);
   void add(std::size_t element, double value);
 
-  // Can the values be added, with weights up to 1? No NaN, nothing infinite, and in exact sums nothing too large.
+  // Can the values be added, with weights up to 1? No NaN, nothing infinite, and in exact sums
+  // nothing too large.
   bool fits(const torch::Tensor& values) const;
 
   // Collective over the world: from now on the elements are the sums of all groups.

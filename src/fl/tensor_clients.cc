@@ -1,4 +1,5 @@
 #include <fedrun/core/error.h>
+#include <fedrun/fl/row_kernels.h>
 #include <fedrun/fl/tensor_clients.h>
 #include <fmt/format.h>
 
@@ -77,8 +78,8 @@ Normalisation by_feature(const Samples& samples) {
   return {.mean = mean.to(torch::kFloat32), .deviation = variance.sqrt().add_(0.001).to(torch::kFloat32)};
 }
 
-TensorClients::TensorClients(Samples all, data::Partition train, Samples test, Normalisation normalisation)
-    : all_(std::move(all)), train_(std::move(train)), test_(std::move(test)), normalisation_(std::move(normalisation)) {
+TensorClients::TensorClients(Samples all, data::Partition train, Samples test, const Normalisation& normalisation)
+    : all_(std::move(all)), train_(std::move(train)), test_(std::move(test)), normalisation_(normalisation) {
   for (const Samples& samples : {all_, test_}) {
     if (samples.inputs.size(0) != samples.targets.size(0)) {
       throw UsageError(
@@ -91,28 +92,93 @@ TensorClients::TensorClients(Samples all, data::Partition train, Samples test, N
     throw UsageError(
         fmt::format("the partition has sample {}, but there are {} samples", *largest, all_.inputs.size(0)));
   }
+  all_ = {all_.inputs.contiguous(), all_.targets.contiguous()};
+  elements_per_sample_ = c10::multiply_integers(sample_shape());
+  const bool has_pixels = all_.inputs.scalar_type() == torch::kUInt8;
+  if (!has_pixels && !normalisation.mean.defined() && !normalisation.deviation.defined()) return;
+  scale_ = torch::full(sample_shape(), has_pixels ? 1.0 / 255 : 1.0);
+  shift_ = torch::zeros(sample_shape());
+  if (normalisation.mean.defined()) shift_.sub_(normalisation.mean);
+  if (normalisation.deviation.defined()) {
+    scale_.div_(normalisation.deviation);
+    shift_.div_(normalisation.deviation);
+  }
 }
 
-TensorClients::TensorClients(const Samples& all, const data::SplitPartition& clients, Normalisation normalisation)
-    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), std::move(normalisation)) {
+TensorClients::TensorClients(const Samples& all, const data::SplitPartition& clients,
+                             const Normalisation& normalisation)
+    : TensorClients(all, clients.train, select(all, clients.test.samples_of_all()), normalisation) {
   test_of_clients_ = clients.test;
 }
 
-// Bytes are picked before they come here: a quarter of the memory to move.
-Samples TensorClients::normalised(Samples samples) const {
-  if (samples.inputs.scalar_type() == torch::kUInt8) {
-    samples.inputs = samples.inputs.to(torch::kFloat32).mul_(1.0 / 255);
-  }
-  if (normalisation_.is_by_sample) samples.inputs = standardised(samples.inputs);
-  if (normalisation_.mean.defined()) samples.inputs = samples.inputs - normalisation_.mean;
-  if (normalisation_.deviation.defined()) samples.inputs = samples.inputs / normalisation_.deviation;
-  return samples;
+torch::Tensor TensorClients::normalised(const torch::Tensor& inputs) const {
+  const torch::Tensor scaled =
+      scale_.defined() ? inputs.to(torch::kFloat32, false, true).mul_(scale_).add_(shift_) : inputs;
+  return normalisation_.is_by_sample ? standardised(scaled) : scaled;
 }
 
 Samples TensorClients::of_client(std::size_t client, Split split) const {
-  if (split == Split::train) return normalised(select(all_, train_.samples_of(client)));
-  if (!test_of_clients_) return range(Split::test, 0, 0);
-  return normalised(select(all_, test_of_clients_->samples_of(client)));
+  if (split == Split::train) return gather(train_.samples_of(client));
+  return test_of_clients_ ? gather(test_of_clients_->samples_of(client)) : range(Split::test, 0, 0);
+}
+
+Samples TensorClients::make_batch(std::size_t size) const {
+  std::vector<std::int64_t> shape = all_.inputs.sizes().vec();
+  shape[0] = to_signed(size);
+  return {torch::empty(shape), torch::empty(shape[0], torch::kInt64)};
+}
+
+std::vector<data::SampleIndex> TensorClients::shuffled(std::size_t client, KeyedRandom random) const {
+  const auto samples = train_.samples_of(client);
+  std::vector<data::SampleIndex> order(samples.begin(), samples.end());
+  for (std::uint64_t remaining = order.size(); remaining > 1; --remaining) {
+    std::swap(order[remaining - 1], order[random.below(remaining)]);
+  }
+  return order;
+}
+
+Samples TensorClients::gather(std::span<const data::SampleIndex> indices) const {
+  const Samples batch = make_batch(indices.size());
+  gather(indices, batch);
+  return batch;
+}
+
+// Pixels are picked and normalised in one go, because for small models that is much of a round.
+void TensorClients::gather(std::span<const data::SampleIndex> indices, const Samples& batch) const {
+  const auto* labels = all_.targets.const_data_ptr<std::int64_t>();
+  auto* targets = batch.targets.data_ptr<std::int64_t>();
+  for (const data::SampleIndex index : indices) *targets++ = labels[index];
+
+  auto* values = batch.inputs.data_ptr<float>();
+  const auto elements = static_cast<std::size_t>(elements_per_sample_);
+  const bool has_pixels = all_.inputs.scalar_type() == torch::kUInt8;
+  if (has_pixels) {
+    const auto* pixels = all_.inputs.const_data_ptr<std::uint8_t>();
+    const auto* scale = scale_.const_data_ptr<float>();
+    const auto* shift = shift_.const_data_ptr<float>();
+    for (const data::SampleIndex index : indices) {
+      scale_pixels(pixels + index * elements, elements, scale, shift, values);
+      values += elements;
+    }
+  } else {
+    const auto* inputs = all_.inputs.const_data_ptr<float>();
+    for (const data::SampleIndex index : indices) values = std::copy_n(inputs + index * elements, elements, values);
+  }
+  const bool is_scaled = has_pixels || !scale_.defined();
+  if (is_scaled && !normalisation_.is_by_sample) return;
+  const torch::Tensor rows = batch.inputs.narrow(0, 0, to_signed(indices.size()));
+  if (!is_scaled) rows.mul_(scale_).add_(shift_);
+  if (normalisation_.is_by_sample) rows.copy_(standardised(rows));
+}
+
+// Samples of a client lie anywhere, so that each first access would wait for memory.
+void TensorClients::prefetch(std::span<const data::SampleIndex> indices) const {
+  constexpr std::size_t cache_line = 64;
+  const auto bytes = static_cast<std::size_t>(elements_per_sample_) * all_.inputs.element_size();
+  const auto* data = static_cast<const std::byte*>(all_.inputs.const_data_ptr());
+  for (const data::SampleIndex index : indices) {
+    for (std::size_t byte = 0; byte < bytes; byte += cache_line) __builtin_prefetch(data + index * bytes + byte);
+  }
 }
 
 std::size_t TensorClients::count(Split split) const {
@@ -120,9 +186,9 @@ std::size_t TensorClients::count(Split split) const {
 }
 
 Samples TensorClients::range(Split split, std::size_t first, std::size_t count) const {
-  if (split == Split::train) return normalised(select(all_, train_.samples_of_all().subspan(first, count)));
-  return normalised({test_.inputs.narrow(0, to_signed(first), to_signed(count)),
-                     test_.targets.narrow(0, to_signed(first), to_signed(count))});
+  if (split == Split::train) return gather(train_.samples_of_all().subspan(first, count));
+  return {normalised(test_.inputs.narrow(0, to_signed(first), to_signed(count))),
+          test_.targets.narrow(0, to_signed(first), to_signed(count))};
 }
 
 TensorClients TensorClients::with_few_samples(std::size_t most) const {

@@ -1,6 +1,7 @@
 // Clients whose samples lie in the memory of every rank, as rows of two tensors.
 #pragma once
 
+#include <fedrun/core/keyed_random.h>
 #include <fedrun/data/feature_set.h>
 #include <fedrun/data/image_set.h>
 #include <fedrun/data/partition.h>
@@ -49,15 +50,24 @@ enum class Split { train, test };
 class TensorClients : public ClientData {
  public:
   // The test samples are those of nobody in particular. Throws UsageError where the parts do not fit together.
-  TensorClients(Samples all, data::Partition train, Samples test, Normalisation normalisation = {});
+  TensorClients(Samples all, data::Partition train, Samples test, const Normalisation& normalisation = {});
   // Clients that have test samples of their own, which are tested on together.
-  TensorClients(const Samples& all, const data::SplitPartition& clients, Normalisation normalisation = {});
+  TensorClients(const Samples& all, const data::SplitPartition& clients, const Normalisation& normalisation = {});
 
   std::size_t clients() const override { return train_.clients(); }
   std::size_t train_samples(std::size_t client) const override { return train_.size_of(client); }
 
   // What a client trains on, or is tested on if it has test samples of its own, normalised.
   Samples of_client(std::size_t client, Split split = Split::train) const;
+
+  // For training batch by batch: which samples the client has, in an order that the numbers draw; some of them,
+  // normalised; and the same as the first rows of `batch`, made for at least so many. One may say which samples are
+  // wanted next.
+  std::vector<data::SampleIndex> shuffled(std::size_t client, KeyedRandom random) const;
+  Samples gather(std::span<const data::SampleIndex> indices) const;
+  void gather(std::span<const data::SampleIndex> indices, const Samples& batch) const;
+  void prefetch(std::span<const data::SampleIndex> indices) const;
+  Samples make_batch(std::size_t size) const;
 
   // All samples of all clients, or all test samples, in a fixed order: so many, and some of them, normalised.
   std::size_t count(Split split) const;
@@ -70,13 +80,18 @@ class TensorClients : public ClientData {
   std::vector<std::int64_t> sample_shape() const { return all_.inputs.sizes().slice(1).vec(); }
 
  private:
-  Samples normalised(Samples samples) const;
+  torch::Tensor normalised(const torch::Tensor& inputs) const;
 
   Samples all_;
   data::Partition train_;
   Samples test_;
   std::optional<data::Partition> test_of_clients_;  // whose samples they are, where they are somebody's
   Normalisation normalisation_;
+  std::int64_t elements_per_sample_ = 0;
+  // An input becomes input · scale + shift; one number each for every element of a sample. Undefined where nothing is
+  // to be done.
+  torch::Tensor scale_;
+  torch::Tensor shift_;
 };
 
 }  // namespace fedrun::fl
