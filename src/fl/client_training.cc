@@ -6,6 +6,8 @@
 #include <fedrun/fl/group_state.h>
 #include <fedrun/train/tensor_buffer.h>
 
+#include <string_view>
+
 namespace fedrun::fl {
 namespace {
 
@@ -17,6 +19,9 @@ std::uint64_t seed_of(std::uint64_t seed, RandomStream stream, const TrainingKey
   return KeyedRandom(KeyedRandom(seed, stream, key.round).next(), static_cast<std::uint64_t>(key.attempt), key.client)
       .next();
 }
+
+// What Torch throws goes on with a stack trace.
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 Outcome outcome_of(TrainingState state) {
   switch (state) {
@@ -95,7 +100,7 @@ Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor&
     // What went wrong between ranks is not the client's fault.
     const auto* known = dynamic_cast<const Error*>(&problem);
     if (known != nullptr && known->kind() != "UsageError") throw;
-    log::warn("round {}: client {} is left out: {}", key.round, key.client, problem.what());
+    log::warn("round {}: client {} is left out: {}", key.round, key.client, first_line(problem.what()));
     state = TrainingState::failed;
   }
   return outcome_of(state_of_group(group_, state));

@@ -56,7 +56,9 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
     const std::int64_t count = parts[i].numel();
     parts[i].set_data(state_.narrow(0, first, count).view(parts[i].sizes()));
     if (i < parameters_.size()) {
-      gradient_views_.push_back(gradients_.narrow(0, first, count).view(parts[i].sizes()));
+      // Not a view in Torch's sense, which zero_grad() could not detach.
+      gradient_views_.push_back(
+          torch::from_blob(gradients_.data_ptr<float>() + first, parts[i].sizes(), torch::kFloat32));
       parameters_[i].mutable_grad() = gradient_views_.back();
     }
     first += count;

@@ -252,6 +252,22 @@ TEST(Federation, GoesOnWithoutTheClientsOfAWholeGroup) {
   EXPECT_LT(report.dropped.size(), 3u);
 }
 
+TEST(Federation, LetsTrainersUseOptimizersAsEver) {
+  OneGroup run([](TwoWeightsImpl& model, LocalTask& task) {
+    const torch::AutoGradMode with_gradients(true);
+    torch::optim::SGD optimizer(model.parameters(), 0.5);
+    for (int step = 0; step < 2; ++step) {
+      optimizer.zero_grad(/*set_to_none=*/step == 1);
+      (model.weights.sum() * static_cast<double>(rank() + 1)).backward();
+      task.finish_gradients(1);
+      optimizer.step();
+    }
+    return LocalResult{.steps = 2};
+  });
+  EXPECT_THAT(run.federation.run_round().dropped, IsEmpty());
+  EXPECT_NEAR(run.trainer.weights()[1], 1 - (ranks() + 1) / 2.0, 1e-6);
+}
+
 TEST(Federation, SurvivesARoundWithoutClients) {
   FederationOptions options{.sampling = {.method = ClientSampling::poisson}};
   RankGroups groups(world());
