@@ -2,13 +2,13 @@
 #include <fedrun/data/partition.h>
 #include <fedrun/train/session.h>
 #include <fedrun/train/stopwatch.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "fedavg_contender.h"
 #include "fedavg_report.h"
 #include "median.h"
+#include "peak_memory.h"
 
 namespace fedrun::bench {
 namespace {
@@ -29,12 +29,6 @@ double time_round(FedavgContender* contender, std::uint64_t round, Communicator&
   }
   world.allreduce(std::span(&seconds, 1), {.op = ReduceOp::max});
   return 1e3 * seconds;
-}
-
-double peak_memory_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1e3;
 }
 
 // Every system runs the same rounds. The first turn is to warm up.

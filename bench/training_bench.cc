@@ -1,12 +1,12 @@
 // Throughput of data-parallel training on random data, and where the time of a step goes.
 #include <fedrun/train/session.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <map>
 #include <numeric>
 
 #include "median.h"
+#include "peak_memory.h"
 #include "training_report.h"
 
 namespace fedrun::bench {
@@ -41,12 +41,6 @@ void take_turn(Contest& contest, const TrainingFlags& flags, Communicator& world
     total_ms += times.total();
   }
   contest.mean_step_ms.push_back(total_ms / flags.steps);
-}
-
-double peak_memory_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1e3;
 }
 
 // What ranks that trained on their own would have reached had they waited for each other after each step: no training
