@@ -85,7 +85,7 @@ ClassificationTrainer::ClassificationTrainer(models::Model model, const TensorCl
 LocalResult ClassificationTrainer::train(LocalTask& task) {
   const std::size_t count = clients_.train_samples(task.client);
   const std::size_t batch_size = options_.batch_size == 0 ? count : options_.batch_size;
-  const FlatModel& flat = task.model;
+  FlatModel& flat = task.model;
   // If nobody else wants to see the gradients, autograd's stay where it puts them, which saves clearing and adding; and
   // those of a linear model need not even be written down.
   const bool is_private = task.group.size() == 1 && !task.correct_gradients;
@@ -116,7 +116,7 @@ LocalResult ClassificationTrainer::train(LocalTask& task) {
         if (uses_flat) {
           flat.gradients().zero_();
         } else {
-          optimizer->zero_grad();
+          flat.release_gradients();
         }
         if (!samples.empty()) {
           loss = linear_ ? add_linear_gradient(samples, flat, 1, flat.gradients()) : backward(samples);

@@ -65,6 +65,10 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
   }
 }
 
+void FlatModel::release_gradients() {
+  for (torch::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+}
+
 void FlatModel::collect_gradients() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     torch::Tensor& gradient = parameters_[i].mutable_grad();

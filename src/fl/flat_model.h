@@ -28,6 +28,8 @@ class FlatModel {
   std::int64_t weight_count() const { return weights_.numel(); }
   std::int64_t state_count() const { return state_.numel(); }
 
+  // Lets go of every .grad(), so that backward() puts fresh gradients wherever it likes instead of adding to these.
+  void release_gradients();
   // Brings gradients home that backward() has put elsewhere, because somebody let go of .grad().
   void collect_gradients();
 
