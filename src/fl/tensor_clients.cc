@@ -75,7 +75,7 @@ Normalisation by_feature(const Samples& samples) {
   const auto count = static_cast<double>(samples.inputs.size(0));
   const torch::Tensor mean = sum / count;
   const torch::Tensor variance = (squares / count - mean.square()).clamp_min(0);
-  return {.mean = mean.to(torch::kFloat32), .deviation = variance.sqrt().add_(0.001).to(torch::kFloat32)};
+  return {.mean = mean.to(torch::kFloat32), .deviation = variance.sqrt().add_(0.001 * scale).to(torch::kFloat32)};
 }
 
 TensorClients::TensorClients(Samples all, data::Partition train, Samples test, const Normalisation& normalisation)
