@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto time_between_looks = 1ms;
-constexpr auto longest_farewell = 5s;  // nobody needs what is ended any more
+// Ranks end their groups at different times, maybe in different orders; what this one had to do is done by then.
+constexpr auto longest_farewell = 30s;
 
 ncclConfig_t configuration() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -124,7 +125,7 @@ bool NcclCommunicator::finalize() noexcept {
     check_nccl(ncclCommDestroy(communicator_), "ncclCommDestroy", communicator_);
     return true;
   } catch (const Error& error) {
-    log::warn("a communicator is aborted because it does not end: {}", error.what());
+    log::info("a communicator is aborted because it does not end: {}", error.what());
     return false;
   }
 }

@@ -98,6 +98,7 @@ std::optional<int> Process::choose_gpu() {
   if (env_.device == DeviceChoice::cuda && !found.gpu) {
     throw BackendError(fmt::format("FEDRUN_DEVICE=cuda: {}; unset it, or use cpu", found.why_not));
   }
+  if (!found.is_expected) return std::nullopt;
   struct Seat {
     int host;
     int gpu;  // -1: none
@@ -107,7 +108,6 @@ std::optional<int> Process::choose_gpu() {
   if (mpi_) seats = gather_values(mpi_->gather(), topology_.size, seats.front());
   const auto without = std::ranges::find(seats, -1, &Seat::gpu);
   if (without != seats.end()) {
-    if (!found.is_expected) return std::nullopt;
     why_no_gpu_ = found.gpu ? fmt::format("rank {} has none", without - seats.begin()) : found.why_not;
     return std::nullopt;
   }
