@@ -43,6 +43,39 @@ function(fedrun_rank_test name)
   endforeach()
 endfunction()
 
+# A program that finds the stand-ins in tests/stand_ins for CUDA and NCCL.
+function(fedrun_device_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  # As flags, because CMake would warn of two libraries with one name. They come before those of the real ones.
+  fedrun_test_program(${name} SOURCES ${arg_SOURCES}
+    LINK "-Wl,$<TARGET_FILE:nccl_stand_in>" "-Wl,$<TARGET_FILE:cudart_stand_in>" fedrun::collectives ${arg_LINK})
+  target_include_directories(${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
+  target_link_options(${name} PRIVATE "-Wl,-rpath,${PROJECT_BINARY_DIR}/stand_ins")
+  add_dependencies(${name} nccl_stand_in cudart_stand_in)
+endfunction()
+
+# A test of one process with a GPU.
+function(fedrun_device_unit_test name)
+  fedrun_device_program(${name}_unit_test SOURCES ${ARGN} LINK GTest::gmock GTest::gtest_main)
+  add_test(NAME unit.${name} COMMAND ${name}_unit_test)
+  set_tests_properties(unit.${name} PROPERTIES LABELS "unit;devices")
+endfunction()
+
+# A test of several ranks with a GPU each.
+function(fedrun_device_rank_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;RANKS;BACKENDS")
+  fedrun_device_program(${name}_rank_test SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/${arg_MAIN}"
+    LINK GTest::gmock GTest::gtest)
+  foreach(ranks IN LISTS arg_RANKS)
+    foreach(backend IN LISTS arg_BACKENDS)
+      set(test ranks.${name}.${backend}.${ranks})
+      add_test(NAME ${test}
+        COMMAND "${PROJECT_BINARY_DIR}/bin/fedrun" -np ${ranks} --backend ${backend} $<TARGET_FILE:${name}_rank_test>)
+      set_tests_properties(${test} PROPERTIES LABELS "ranks;devices" RUN_SERIAL TRUE)
+    endforeach()
+  endforeach()
+endfunction()
+
 # A shell script that checks the built programs from outside; it gets the bin directory as its argument.
 function(fedrun_script_test name script)
   add_test(NAME ${name} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/${script}" "${PROJECT_BINARY_DIR}/bin" ${ARGN})

@@ -30,7 +30,7 @@ class Backend {
 
   // Collective: ranks with the same color form a group, ordered by key, then by rank. Without a color: nullptr.
   virtual std::unique_ptr<Backend> split(std::optional<int> color, int key) = 0;
-  virtual Memory allocate(std::size_t bytes) = 0;
+  virtual Memory allocate(std::size_t bytes, Device device) = 0;
 };
 
 }  // namespace fedrun

@@ -60,6 +60,7 @@ struct CallTerms {
   bool is_named : 1 = false;
   bool is_group : 1 = false;    // the agreement about a group of operations; the input describes its members
   bool has_joined : 1 = false;  // the rank answers without bringing anything
+  bool is_on_device : 1 = false;
 
   bool operator==(const CallTerms&) const = default;
 };
@@ -98,6 +99,8 @@ struct alignas(128) RankLine {
   std::atomic<std::uint64_t> wish;                 // the key of what it would put up, if there were room
   std::atomic<std::uint64_t> wished_at;            // one more than the position that it is for; 0: it has no wish
   std::atomic<std::uint64_t> lendings_read;        // how many it knows of
+  std::atomic<std::uint64_t> launches;             // rank 0's, for its whole host: launch numbers given out
+  std::atomic<std::uint64_t> gave_up_device;       // not 0: this rank will not take part on devices any more
 };
 
 // A slot beyond those of the ring that a position has got. The leader of the host writes it down, and each neighbour
@@ -146,7 +149,9 @@ class OperationCounter {
 
 // One position's; used again for another when every rank of the host has left it.
 struct alignas(128) Slot {
-  OperationCounter finished;  // pieces that are done, or ranks that are through with their windows
+  OperationCounter finished;       // pieces that are done, or ranks that are through with their windows
+  OperationCounter launch_claims;  // ranks that wanted to give a launch number to it; the first one does
+  OperationCounter launch;         // when its turn on the devices is: 1, 2, …; 0: not known yet
 };
 
 // How far a rank has come with one operation.

@@ -6,13 +6,13 @@
 namespace fedrun {
 namespace {
 
-enum class Kind : std::uint32_t { call, taken_back, join, wish };
+enum class Kind : std::uint32_t { call, taken_back, join, wish, launch, gave_up_device };
 
 struct Head {
   Kind kind = Kind::call;
   std::int32_t rank = 0;
   std::uint64_t number = 0;       // a position, or how often the rank has joined
-  std::uint64_t fingerprint = 0;  // of a wish: the key
+  std::uint64_t fingerprint = 0;  // of a wish: the key; of a launch: its number
   CallTerms terms{};
   std::uint64_t joined_at = 0;
   std::int64_t joined_at_nanosecond = 0;
@@ -85,6 +85,12 @@ Record record_of_wish(const RankLine& line, int rank) {
                       .fingerprint = line.wish.load(std::memory_order_relaxed)});
 }
 
+Record record_of_launch(std::uint64_t position, std::uint32_t number, int rank) {
+  return record_with({.kind = Kind::launch, .rank = rank, .number = position, .fingerprint = number});
+}
+
+Record record_of_given_up_device(int rank) { return record_with({.kind = Kind::gave_up_device, .rank = rank}); }
+
 int rank_of(const Record& record) { return head_of(record).rank; }
 
 std::optional<std::uint64_t> position_of(const Record& record) {
@@ -111,6 +117,14 @@ void put_up(const Record& record, const Board& board, int ranks) {
   if (head.kind == Kind::wish) {
     line.wish.store(head.fingerprint, std::memory_order_relaxed);
     line.wished_at.store(head.number, std::memory_order_release);  // publishes the key
+    return;
+  }
+  if (head.kind == Kind::launch) {  // the slot is there: ranks of this host have arrived at the position
+    board.slot(head.number).launch.set(head.number, static_cast<std::uint32_t>(head.fingerprint));
+    return;
+  }
+  if (head.kind == Kind::gave_up_device) {
+    line.gave_up_device.store(1, std::memory_order_release);
     return;
   }
   const std::uint64_t placed = line.placed.load(std::memory_order_relaxed);

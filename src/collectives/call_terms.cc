@@ -9,6 +9,7 @@ namespace {
 // Every rank must come to the same answer, so it depends only on what they agree about. In an alltoall no rank knows
 // how much the others bring.
 bool fits_on_board(const Operation& operation) {
+  if (operation.is_on_device()) return false;
   const std::size_t element_bytes = size_of(operation.input.type);
   if (operation.group_digest != 0) return operation.input.bytes() <= inline_bytes;
   switch (operation.kind) {
@@ -56,7 +57,8 @@ CallTerms terms_of(const Operation& operation) {
           .is_weighted = reduction.weight.has_value(),
           .is_inlined = fits_on_board(operation),
           .is_named = !operation.name.empty(),
-          .is_group = operation.group_digest != 0};
+          .is_group = operation.group_digest != 0,
+          .is_on_device = operation.is_on_device()};
 }
 
 bool brings_input(const Operation& operation, int rank) {

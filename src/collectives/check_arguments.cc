@@ -82,6 +82,19 @@ void check_root(std::string_view operation, int root, int ranks) {
       fmt::format("{}: root {} is not a rank of this group; it has ranks 0 to {}", operation, root, ranks - 1));
 }
 
+void check_device(const Operation& operation) {
+  if (operation.kind == Collective::barrier || operation.kind == Collective::join) return;
+  const std::string_view name = to_string(operation.kind);
+  if (operation.output.count != 0 && operation.output.device != operation.input.device) {
+    throw UsageError(fmt::format("{}: the input lies on the {}, the output on the {}: they must lie on the same", name,
+                                 operation.input.device == Device::cpu ? "CPU" : "GPU",
+                                 operation.output.device == Device::cpu ? "CPU" : "GPU"));
+  }
+  if (operation.is_on_device() && operation.reduction.op == ReduceOp::adasum) {
+    throw UsageError(fmt::format("{}: Adasum works on elements in host memory: copy them there first", name));
+  }
+}
+
 }  // namespace
 
 void check_arguments(const Operation& operation, int rank, int ranks) {
@@ -93,6 +106,7 @@ void check_arguments(const Operation& operation, int rank, int ranks) {
   }
   check_memory(name, input);
   check_memory(name, output);
+  check_device(operation);
   switch (kind) {
     case Collective::allreduce:
       if (input.count != output.count || input.type != output.type) {

@@ -234,7 +234,7 @@ std::optional<Communicator> Communicator::group(std::span<const int> ranks) {
   return Communicator(backend_->split(0, static_cast<int>(mine - ranks.begin())));
 }
 
-Memory Communicator::allocate(std::size_t bytes) { return backend_->allocate(bytes); }
+Memory Communicator::allocate(std::size_t bytes, Device device) { return backend_->allocate(bytes, device); }
 
 std::vector<std::size_t> Communicator::equal_parts(std::size_t count) const {
   return fedrun::equal_parts(count, static_cast<std::size_t>(size()));

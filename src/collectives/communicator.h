@@ -131,8 +131,9 @@ class Communicator {
   // are not on it.
   std::optional<Communicator> group(std::span<const int> ranks);
 
-  // Memory that this group, and every group made from it, reduces without copying it; zeroed.
-  Memory allocate(std::size_t bytes);
+  // Memory that this group, and every group made from it, reduces without copying it; zeroed. That of a GPU is
+  // registered with NCCL for this group.
+  Memory allocate(std::size_t bytes, Device device = Device::cpu);
 
   // The same number on every rank, and another one each time: for the names of what is built on this group.
   std::uint64_t next_number() { return next_number_++; }

@@ -20,8 +20,9 @@ bool counts_may_differ(Collective kind) {
 
 bool agree_in_words(const CallTerms& a, const CallTerms& b) {
   return a.kind == b.kind && a.type == b.type && a.wire == b.wire && a.op == b.op && a.root == b.root &&
-         a.is_weighted == b.is_weighted && a.is_group == b.is_group && a.prescale == b.prescale &&
-         a.postscale == b.postscale && ((counts_may_differ(a.kind) && !a.is_group) || a.count == b.count);
+         a.is_weighted == b.is_weighted && a.is_group == b.is_group && a.is_on_device == b.is_on_device &&
+         a.prescale == b.prescale && a.postscale == b.postscale &&
+         ((counts_may_differ(a.kind) && !a.is_group) || a.count == b.count);
 }
 
 std::string describe_reduction(const CallTerms& terms) {
@@ -115,6 +116,7 @@ std::string describe_call(const Call& call) {
       break;
   }
   if (terms.is_named) text += fmt::format(" named '{}'", call.name);
+  if (terms.is_on_device) text += " on a GPU";
   return text;
 }
 

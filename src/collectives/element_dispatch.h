@@ -35,7 +35,7 @@ void dispatch_element_type(DataType type, Use&& use) {
 }
 
 template <typename T>
-auto widen(T value) {
+constexpr auto widen(T value) {
   if constexpr (std::is_same_v<T, F16> || std::is_same_v<T, Bf16>) {
     return to_float(value);
   } else {
@@ -44,7 +44,7 @@ auto widen(T value) {
 }
 
 template <typename T, typename Wide>
-T narrow(Wide value) {
+constexpr T narrow(Wide value) {
   if constexpr (std::is_same_v<T, F16>) {
     return to_f16(static_cast<float>(value));
   } else if constexpr (std::is_same_v<T, Bf16>) {

@@ -28,13 +28,18 @@ std::shared_ptr<Flight> Engine::submit(Operation operation, Backend::Then then) 
   check_name_is_free(operation.name);
   auto flight = std::make_shared<Flight>(std::move(operation));
   flight->then = std::move(then);
-  return enter(std::move(flight));
+  prepare_device(*flight);
+  flight = enter(std::move(flight));
+  // Backward submits bucket after bucket and waits for none: what is ready is launched now, not when somebody waits.
+  if (flight->device && !is_progressing_) progress();
+  return flight;
 }
 
 std::shared_ptr<Flight> Engine::enter(FlightPointer flight) {
   if (flight->operation.kind == Collective::join) begin_join();
   flight->key = key_of(flight->operation);
-  if (!flight->operation.name.empty()) names_.insert(flight->operation.name);
+  flight->has_name = !flight->operation.name.empty();
+  if (flight->has_name) names_.insert(flight->operation.name);
   const bool was_waited_for = fill_hole(flight);
   if (!was_waited_for) queued_.push_back(flight);
   if (place() || was_waited_for) host_->peers.event().notify();
@@ -42,25 +47,36 @@ std::shared_ptr<Flight> Engine::enter(FlightPointer flight) {
 }
 
 void Engine::wait(Flight& flight) {
-  if (!flight.finished) host_->scheduler.wait(*this, flight);
+  if (!flight.finished) {
+    try {
+      host_->scheduler.wait(*this, flight);
+    } catch (const Error& error) {
+      if (flight.device) give_up_device(error.what());
+      throw;
+    }
+  }
   if (flight.problem) std::rethrow_exception(flight.problem);
 }
 
 void Engine::run(Operation operation) {
   std::optional<Places> places;
   if (queued_.empty() && placed_.empty() && holes_.empty() && !links_ && operation.name.empty() &&
-      operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() && run_at_once(operation, places)) {
+      !operation.is_on_device() && operation.kind != Collective::join && host_->scheduler.each_rank_has_a_core() &&
+      run_at_once(operation, places)) {
     return;
   }
   check_name_is_free(operation.name);
   auto flight = std::make_shared<Flight>(std::move(operation));
   flight->places = places;
+  prepare_device(*flight);
   wait(*enter(std::move(flight)));
 }
 
 bool Engine::progress() {
   if (queued_.empty() && placed_.empty() && !links_) return false;
+  is_progressing_ = true;
   bool changed = take_records();
+  changed |= end_given_up_flights();
   changed |= place();
   for (std::size_t i = 0; i < placed_.size(); ++i) {  // NOLINT(modernize-loop-convert): see below
     // A guess must not be looked at: what others wrote there may be about something else. What finishes may submit more
@@ -76,6 +92,7 @@ bool Engine::progress() {
     leave_finished_positions();
     changed |= place();
   }
+  is_progressing_ = false;
   if (changed) host_->peers.event().notify();
   return changed;
 }
@@ -95,15 +112,15 @@ bool Engine::needs_windows(std::uint64_t position) const {
 }
 
 bool Engine::advance(Flight& flight) {
-  if (!flight.run) {
-    for (int rank = 0; rank < ranks_; ++rank) {
-      if (!has_arrived(flight.position, rank)) return false;
-    }
-    begin(flight);
-    if (flight.finished) return true;
-  }
   try {
-    const Run::Progress progress = flight.run->advance();
+    if (!flight.run && !flight.is_agreed) {
+      for (int rank = 0; rank < ranks_; ++rank) {
+        if (!has_arrived(flight.position, rank)) return false;
+      }
+      begin(flight);
+      if (flight.finished) return true;
+    }
+    const Run::Progress progress = flight.is_agreed ? advance_on_device(flight) : flight.run->advance();
     if (progress != Run::Progress::finished) return progress == Run::Progress::some;
     if (flight.output_block) {
       std::memcpy(flight.operation.output.data, flight.output_block->mapping.data(), flight.operation.output.bytes());
@@ -130,6 +147,8 @@ void Engine::begin(Flight& flight) {
     run_inlined(surroundings_, position, flight.operation.output.data, plan_, inputs_);
     if (flight.operation.kind == Collective::join) end_join(flight);
     finish(flight);
+  } else if (call(position, speaker).terms.is_on_device) {
+    flight.is_agreed = true;
   } else if (links_) {
     flight.run = std::make_unique<PieceRun>(surroundings_, *links_, message_blocks_, position);
   } else if (needs_windows(position)) {
@@ -147,10 +166,12 @@ void Engine::finish(Flight& flight) {
   }
   flight.finished = true;
   flight.run.reset();
+  if (flight.problem) flight.device.reset();
+  if (std::exchange(flight.is_launched, false)) --launched_flights_;
   flight.input_block.reset();
   flight.output_block.reset();
   flight.window_block.reset();
-  if (!flight.operation.name.empty()) names_.erase(flight.operation.name);
+  free_name(flight);
   if (host_->timeline->is_on() && !flight.is_answer) {
     host_->timeline->record(flight.operation, group_.id, flight.position, flight.submitted, flight.all_arrived);
   }

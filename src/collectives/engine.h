@@ -3,6 +3,7 @@
 
 #include <fedrun/collectives/board.h>
 #include <fedrun/collectives/chunk_run.h>
+#include <fedrun/collectives/device_group.h>
 #include <fedrun/collectives/elements.h>
 #include <fedrun/collectives/flight.h>
 #include <fedrun/collectives/group.h>
@@ -14,6 +15,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,6 +43,10 @@ struct Host;
 // One thread at a time.
 class Engine {
  public:
+  // Groups of devices are made after the engine, because making them needs somebody to tell of failures.
+  void add_devices(std::shared_ptr<DeviceGroup> devices) { devices_ = std::move(devices); }
+  DeviceGroup* devices() const { return device_problem_.empty() ? devices_.get() : nullptr; }
+
   Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std::unique_ptr<Links> links);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -60,6 +66,18 @@ class Engine {
   bool make_more_room();
   // The leader of a host must look for messages even while it waits for something else: its neighbours rely on it.
   bool waits_for_other_hosts() const { return links_ != nullptr; }
+
+  // A GPU wakes nobody who sleeps.
+  bool waits_for_device() const { return launched_flights_ > 0; }
+  // Throws PeerLostError if a rank of the group has given up its device or a process of this host has ended, and
+  // BackendError with the reason if this one has given it up.
+  void check_device();
+  // Ends what is under way on the devices of this group, and tells the other ranks.
+  void give_up_device(const std::string& reason);
+  // Does it; if that fails, gives up the device.
+  void or_give_up(const std::function<void()>& use_device);
+  // Returns when the result is in place for what is put on the operation's stream from here on.
+  void wait_in_stream(Flight& flight);
 
   // Which operation, who is missing, and what each rank did last.
   std::string describe_stall(const Flight& flight, std::chrono::seconds waited) const;
@@ -81,6 +99,7 @@ class Engine {
 
   // engine_order.cc
   void check_name_is_free(const std::string& name) const;
+  void free_name(Flight& flight);
   std::uint64_t key_of(const Operation& operation);
   std::uint64_t key_at(std::uint64_t position, int rank) const;
   bool is_free(std::uint64_t position);
@@ -125,6 +144,14 @@ class Engine {
   void put_answer(std::uint64_t position, std::uint64_t key);
   void end_join(Flight& flight);
 
+  // engine_device.cc
+  void prepare_device(Flight& flight);
+  Run::Progress advance_on_device(Flight& flight);
+  bool is_its_turn(std::uint64_t position);
+  bool end_given_up_flights();
+  void launch(Flight& flight);
+  DeviceTerms device_terms(const Flight& flight);
+
   // engine_relay.cc
   void send_record(const std::vector<std::byte>& record);
   bool take_records();
@@ -164,6 +191,12 @@ class Engine {
 
   std::map<int, std::deque<std::vector<std::byte>>> held_;  // records by rank whose position has no slot yet
   std::vector<std::byte> record_;
+
+  std::shared_ptr<DeviceGroup> devices_;  // shared with the operations and memory that come from it; none: no GPUs
+  bool is_progressing_ = false;           // so that what an operation submits at its end does not begin it again
+  std::string device_problem_;            // why they were given up
+  std::uint32_t launches_ = 0;            // of this rank: every rank launches in the order of the launch numbers
+  int launched_flights_ = 0;              // that have not finished
 
   // Used again for each operation that is run at once.
   ReducePlan plan_;

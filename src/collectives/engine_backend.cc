@@ -2,6 +2,7 @@
 #include <fedrun/collectives/engine.h>
 #include <fedrun/collectives/engine_backend.h>
 #include <fedrun/core/error.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +19,7 @@ class EngineWork final : public Work {
       : engine_(std::move(engine)), flight_(std::move(flight)) {}
 
   ~EngineWork() override {
-    if (flight_->finished || std::uncaught_exceptions() > exceptions_at_start_) return;
+    if (flight_->finished || is_handed_over_ || std::uncaught_exceptions() > exceptions_at_start_) return;
     try {
       engine_->wait(*flight_);
     } catch (const Error&) {
@@ -33,9 +34,15 @@ class EngineWork final : public Work {
 
   void wait() override { engine_->wait(*flight_); }
 
+  void wait_in_stream() override {
+    engine_->wait_in_stream(*flight_);
+    is_handed_over_ = flight_->device != nullptr;
+  }
+
  private:
   std::shared_ptr<Engine> engine_;  // shared: a Work may outlive its communicator
   std::shared_ptr<Flight> flight_;  // shared with the engine
+  bool is_handed_over_ = false;     // the stream waits, so nobody else has to
   int exceptions_at_start_ = std::uncaught_exceptions();
 };
 
@@ -57,6 +64,40 @@ std::shared_ptr<Engine> make_engine(const std::shared_ptr<Host>& host, Group gro
   return std::make_shared<Engine>(host, std::move(group), std::move(board), std::move(links));
 }
 
+// What this rank of a group needs to know while its devices are made. `parent` is the group that it comes from.
+DeviceSeat device_seat(Engine& engine, Engine& parent) {
+  return {.rank = engine.group().rank,
+          .ranks = engine.group().size(),
+          .watch =
+              [&] {
+                engine.host().scheduler.progress();  // ranks of other hosts say it in records
+                engine.check_device();
+                parent.check_device();
+                engine.host().peers.check_alive();
+              },
+          .time_limit = engine.host().scheduler.time_limit()};
+}
+
+// Collective over the ranks of `gather`. On all ranks it works, or all of them throw.
+void add_devices(Engine& engine, const Gather& gather, int gathering_ranks,
+                 const std::function<std::shared_ptr<DeviceGroup>()>& make) {
+  std::exception_ptr problem;
+  try {
+    engine.add_devices(make());
+  } catch (const Error& error) {
+    problem = std::current_exception();
+    engine.give_up_device(error.what());
+  }
+  const auto failures = gather_values(gather, gathering_ranks, static_cast<std::uint8_t>(problem ? 1 : 0));
+  if (problem) std::rethrow_exception(problem);
+  const auto failed = std::ranges::find(failures, 1);
+  if (failed == failures.end()) return;
+  const std::string reason =
+      fmt::format("rank {} could not set up NCCL; its own error says why", failed - failures.begin());
+  engine.give_up_device(reason);
+  throw PeerLostError(reason);
+}
+
 class EngineBackend final : public Backend {
  public:
   explicit EngineBackend(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
@@ -75,13 +116,23 @@ class EngineBackend final : public Backend {
   }
   void run(Operation operation) override { engine_->run(std::move(operation)); }
 
-  Memory allocate(std::size_t bytes) override {
+  Memory allocate(std::size_t bytes, Device device) override {
+    if (device == Device::cuda) return allocate_on_device(bytes);
     return engine_->host().segments.allocate(bytes, engine_->group(), gather_through_engine());
   }
 
   std::unique_ptr<Backend> split(std::optional<int> color, int key) override;
 
  private:
+  void split_devices(Engine& engine, std::optional<int> color, int key, int leader);
+
+  Memory allocate_on_device(std::size_t bytes) {
+    if (engine_->devices() == nullptr) throw UsageError("allocate: this group uses no GPUs; ask for memory of the CPU");
+    std::optional<Memory> memory;
+    engine_->or_give_up([&] { memory.emplace(engine_->devices()->allocate(bytes)); });
+    return std::move(*memory);
+  }
+
   Gather gather_through_engine() {
     return [this](const void* mine, std::size_t bytes, void* all) {
       const auto ranks = static_cast<std::size_t>(size());
@@ -124,8 +175,37 @@ std::unique_ptr<Backend> EngineBackend::split(std::optional<int> color, int key)
   }
   group.assign_hosts(hosts);
   auto engine = make_engine(engine_->shared_host(), std::move(group), gather, size(), members);
+  split_devices(*engine, color, key, members.front());
   if (!color) return nullptr;
   return std::make_unique<EngineBackend>(std::move(engine));
+}
+
+// The new engine is its group's; for a rank without a color, one that is dropped afterwards.
+void EngineBackend::split_devices(Engine& engine, std::optional<int> color, int key, int leader) {
+  const Gather gather = gather_through_engine();
+  struct State {
+    bool has_devices;
+    bool is_idle;
+  };
+  DeviceGroup* const mine = engine_->devices();
+  const auto states = gather_values(gather, size(), State{mine != nullptr, !engine_->waits_for_device()});
+  if (std::ranges::none_of(states, &State::has_devices)) return;
+  if (!std::ranges::all_of(states, &State::has_devices)) {
+    return engine.give_up_device("those of the group that this one was made from were given up before");
+  }
+  const bool is_idle = std::ranges::all_of(states, &State::is_idle);
+  std::vector<DeviceGroup::Id> ids;
+  if (!is_idle) ids = gather_values(gather, size(), leader == rank() ? mine->make_id() : DeviceGroup::Id{});
+  add_devices(engine, gather, size(), [&]() -> std::shared_ptr<DeviceGroup> {
+    try {
+      if (is_idle) return mine->split(color, key, device_seat(engine, *engine_));
+      if (!color) return nullptr;
+      return mine->make(ids[static_cast<std::size_t>(leader)], device_seat(engine, *engine_));
+    } catch (const Error& error) {
+      engine_->give_up_device(error.what());  // it may be left halfway through the split
+      throw;
+    }
+  });
 }
 
 }  // namespace
@@ -139,12 +219,16 @@ std::unique_ptr<Backend> make_world_backend(const Layout& layout, const Gather& 
   const std::vector<int> own_ranks = world.world_ranks;
   auto host = std::make_shared<Host>(gather, world, options);
   auto engine = make_engine(host, std::move(world), gather, ranks, own_ranks);
+  if (options.make_device_group) {
+    add_devices(*engine, gather, ranks,
+                [&] { return options.make_device_group(gather, device_seat(*engine, *engine)); });
+  }
   return std::make_unique<EngineBackend>(std::move(engine));
 }
 
-std::unique_ptr<Backend> make_self_backend() {
+std::unique_ptr<Backend> make_self_backend(const MakeDeviceGroup& make_device_group) {
   const Gather copy = [](const void* mine, std::size_t bytes, void* all) { std::memcpy(all, mine, bytes); };
-  return make_world_backend({}, copy);
+  return make_world_backend({}, copy, {.make_device_group = make_device_group});
 }
 
 }  // namespace fedrun

@@ -21,6 +21,10 @@ void Engine::check_name_is_free(const std::string& name) const {
       "an operation named '{}' is under way: wait for it before the name is used again, or choose another name", name));
 }
 
+void Engine::free_name(Flight& flight) {
+  if (std::exchange(flight.has_name, false)) names_.erase(flight.operation.name);
+}
+
 std::uint64_t Engine::key_of(const Operation& operation) {
   if (!operation.name.empty()) return hash_of(operation.name);
   if (operation.kind == Collective::join) return hash_of(joins_, 0x6A6F696E);
@@ -180,7 +184,7 @@ void Engine::put(FlightPointer flight, std::uint64_t position) {
   const Operation& operation = flight->operation;
   CallTerms terms = terms_of(operation);
   if (operation.kind == Collective::join) terms.weight = last_to_join();  // rank 0 knows
-  if (!terms.is_inlined) call(position, rank_).places = make_reachable(*flight);
+  if (!terms.is_inlined) call(position, rank_).places = operation.is_on_device() ? Places{} : make_reachable(*flight);
   flight->position = position;
   publish_call(operation, terms, flight->key, position);
   placed_.push_back(std::move(flight));

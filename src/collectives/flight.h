@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fedrun/collectives/backend.h>
+#include <fedrun/collectives/device_group.h>
 #include <fedrun/collectives/run.h>
 #include <fedrun/collectives/segments.h>
 
@@ -23,10 +24,14 @@ struct Flight {
   std::uint64_t key;       // what the ranks match it by
   std::uint64_t position;  // in the order of the group, once it has one
   Backend::Then then{};
-  std::optional<Places> places{};     // where this rank's elements lie, once that has been looked up
-  bool is_answer = false;             // of a rank that has joined: it brings nothing and takes nothing
-  std::unique_ptr<Run> run{};         // once every rank has arrived
-  Segments::BlockLoan input_block{};  // where memory is staged
+  std::optional<Places> places{};       // where this rank's elements lie, once that has been looked up
+  bool has_name = false;                // that nothing else may have now
+  bool is_answer = false;               // of a rank that has joined: it brings nothing and takes nothing
+  std::unique_ptr<Run> run{};           // once every rank has arrived
+  std::unique_ptr<DeviceRun> device{};  // of elements on a GPU, instead of the run
+  bool is_agreed = false;               // on devices: every rank has arrived, and it waits for its turn
+  bool is_launched = false;             // and this has come
+  Segments::BlockLoan input_block{};    // where memory is staged
   Segments::BlockLoan output_block{};
   Segments::BlockLoan window_block{};
   std::chrono::steady_clock::time_point submitted = std::chrono::steady_clock::now();

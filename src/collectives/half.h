@@ -1,4 +1,5 @@
 // Exact conversion between the 16-bit float types and f32, rounding to nearest even, without hardware support.
+// constexpr also because nvcc compiles such functions for GPUs, where they give the same bits.
 #pragma once
 
 #include <fedrun/collectives/types.h>
@@ -8,9 +9,9 @@
 
 namespace fedrun {
 
-inline float to_float(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+constexpr float to_float(Bf16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
 
-inline float to_float(F16 value) {
+constexpr float to_float(F16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000U) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 0x1FU;
   const std::uint32_t mantissa = value.bits & 0x3FFU;
@@ -22,14 +23,14 @@ inline float to_float(F16 value) {
   return std::bit_cast<float>(sign | (wide_exponent << 23) | (mantissa << 13));
 }
 
-inline Bf16 to_bf16(float value) {
+constexpr Bf16 to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return {static_cast<std::uint16_t>((bits >> 16) | 0x40U)};  // NaN stays NaN
   const std::uint32_t rounding = 0x7FFFU + ((bits >> 16) & 1U);
   return {static_cast<std::uint16_t>((bits + rounding) >> 16)};
 }
 
-inline F16 to_f16(float value) {
+constexpr F16 to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;

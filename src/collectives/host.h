@@ -1,6 +1,7 @@
 // What all groups of one process share: the other processes of this host, the memory that they see, and the waiting.
 #pragma once
 
+#include <fedrun/collectives/device_group.h>
 #include <fedrun/collectives/group.h>
 #include <fedrun/collectives/links.h>
 #include <fedrun/collectives/peers.h>
@@ -20,6 +21,7 @@ struct HostOptions {
   WaitOptions wait{};
   MakeLinks make_links{};                // collective over the group; for runs on several hosts
   std::shared_ptr<Timeline> timeline{};  // shared with whoever turns it on and off
+  MakeDeviceGroup make_device_group{};   // collective over the world; none: this run uses no GPUs
 };
 
 struct Host {

@@ -49,6 +49,8 @@ struct Operation {
   // Not 0: this is the agreement about a group of operations, of which the input describes each; grouped.h.
   std::uint64_t group_digest = 0;
   std::uint64_t shape = 0;  // not 0: a hash of the shape that the elements form
+
+  bool is_on_device() const { return input.device != Device::cpu; }
 };
 
 }  // namespace fedrun

@@ -1,10 +1,12 @@
 #include <fedrun/collectives/engine_backend.h>
 #include <fedrun/collectives/failure_report.h>
+#include <fedrun/collectives/nccl_runtime.h>
 #include <fedrun/collectives/process.h>
 #include <fedrun/collectives/start_progress.h>
 #include <fedrun/core/error.h>
 #include <fedrun/core/parse.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 
@@ -72,7 +74,7 @@ std::optional<int> mapped_gpu(const RunEnv& env, const Topology& topology) {
 Process::Process() : Process(read_environment()) {}
 
 std::unique_ptr<Backend> Process::make_backend() const {
-  if (!mpi_) return make_self_backend();
+  if (!mpi_) return make_self_backend(gpu_in_use_ ? nccl_groups(*gpu_in_use_) : MakeDeviceGroup{});
   if (env_.backend == BackendChoice::shm && topology_.cross_size > 1) {
     throw UsageError(
         fmt::format("the shm backend works inside one host, and this run has {}: use FEDRUN_BACKEND=auto or mpi",
@@ -85,7 +87,41 @@ std::unique_ptr<Backend> Process::make_backend() const {
                             {.may_reach_ordinary_memory = env_.peer_memory,
                              .wait = {topology_.has_own_core, env_.stall_warning, env_.stall_limit},
                              .make_links = MpiRuntime::make_links,
-                             .timeline = timeline_});
+                             .timeline = timeline_,
+                             .make_device_group = gpu_in_use_ ? nccl_groups(*gpu_in_use_) : MakeDeviceGroup{}});
+}
+
+// Collective. A run uses a GPU on every rank or on none.
+std::optional<int> Process::choose_gpu() {
+  if (env_.device == DeviceChoice::cpu) return std::nullopt;
+  const GpuFinding found = find_gpu(gpu_, topology_);
+  if (env_.device == DeviceChoice::cuda && !found.gpu) {
+    throw BackendError(fmt::format("FEDRUN_DEVICE=cuda: {}; unset it, or use cpu", found.why_not));
+  }
+  if (!found.is_expected) return std::nullopt;
+  struct Seat {
+    int host;
+    int gpu;  // -1: none
+    auto operator<=>(const Seat&) const = default;
+  };
+  std::vector<Seat> seats = {{topology_.cross_rank, found.gpu.value_or(-1)}};
+  if (mpi_) seats = gather_values(mpi_->gather(), topology_.size, seats.front());
+  const auto without = std::ranges::find(seats, -1, &Seat::gpu);
+  if (without != seats.end()) {
+    why_no_gpu_ = found.gpu ? fmt::format("rank {} has none", without - seats.begin()) : found.why_not;
+    return std::nullopt;
+  }
+  std::ranges::sort(seats);
+  const auto shared = std::ranges::adjacent_find(seats);
+  if (shared != seats.end()) {
+    why_no_gpu_ = fmt::format(
+        "several ranks of host {} would share GPU {}, which NCCL refuses: start at most as many "
+        "ranks as the host has GPUs",
+        shared->host, shared->gpu);
+    return std::nullopt;
+  }
+  use_gpu(*found.gpu);
+  return found.gpu;
 }
 
 Process::Process(const RunEnv& env) : env_(env) {
@@ -96,13 +132,15 @@ Process::Process(const RunEnv& env) : env_(env) {
   if (use_mpi) mpi_.emplace();
   topology_ = mpi_ ? mpi_->topology() : topology_of_one_process();
   report_uncaught_exceptions(topology_);
+  gpu_ = mapped_gpu(env_, topology_);
+  gpu_in_use_ = choose_gpu();
   world_.emplace(make_backend());
   progress.tell(progress_joined);
   threads_ = choose_threads(env_, topology_);
-  gpu_ = mapped_gpu(env_, topology_);
   log::configure({env_.log_level, topology_.size > 1 ? fmt::format("[rank {}] ", topology_.rank) : ""});
   log::info("host {}, local rank {} of {}, host {} of {}, backend {}, {} threads", topology_.host, topology_.local_rank,
             topology_.local_size, topology_.cross_rank, topology_.cross_size, world_->backend_name(), threads_);
+  if (!why_no_gpu_.empty() && topology_.rank == 0) log::warn("this run uses the CPU, and no GPU: {}", why_no_gpu_);
   if (!env_.timeline.empty()) start_timeline(env_.timeline);
 }
 

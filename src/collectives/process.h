@@ -41,6 +41,9 @@ class Process {
   // mapping says so.
   std::optional<int> gpu() const { return gpu_; }
 
+  // Whether this run reduces elements on GPUs, each rank on its own, and the index of that on its host.
+  std::optional<int> gpu_in_use() const { return gpu_in_use_; }
+
   // Records every operation of all groups from here on, and writes those of all ranks into one Chrome trace. Both are
   // collective. FEDRUN_TIMELINE=FILE, and `fedrun --timeline FILE`, do it for the whole run.
   void start_timeline(const std::string& path);
@@ -48,6 +51,7 @@ class Process {
 
  private:
   std::unique_ptr<Backend> make_backend() const;
+  std::optional<int> choose_gpu();
   TimelineOfRank stop_recording();
 
   RunEnv env_;
@@ -57,6 +61,8 @@ class Process {
   std::optional<Communicator> world_;  // after mpi_, so that it is gone before MPI ends
   int threads_ = 1;
   std::optional<int> gpu_;
+  std::optional<int> gpu_in_use_;
+  std::string why_no_gpu_;  // empty: there is one, or nobody asked
   std::string timeline_path_;
   std::chrono::nanoseconds clock_offset_{};
   int exceptions_at_start_ = std::uncaught_exceptions();

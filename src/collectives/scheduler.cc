@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 // Waking a sleeping process costs some 25 µs, a flag that is being looked at 0.06 µs: look for about as long as waking
 // takes.
 constexpr std::chrono::microseconds spin_time = 50us;
-// A message from another host takes longer, and MPI wakes nobody who sleeps.
+// A message from another host takes longer, as does a GPU, and neither wakes who sleeps.
 constexpr std::chrono::microseconds spin_time_for_messages = 5ms;
 // How long to sleep before looking whether the others still live.
 constexpr auto longest_sleep = 200ms;
@@ -32,8 +32,9 @@ bool Scheduler::progress() {
   return changed;
 }
 
-bool Scheduler::waits_for_other_hosts() const {
-  return std::ranges::any_of(engines_, [](const Engine* engine) { return engine->waits_for_other_hosts(); });
+bool Scheduler::must_look() const {
+  return std::ranges::any_of(
+      engines_, [](const Engine* engine) { return engine->waits_for_other_hosts() || engine->waits_for_device(); });
 }
 
 bool Scheduler::make_more_room() {
@@ -43,7 +44,7 @@ bool Scheduler::make_more_room() {
 }
 
 void Scheduler::pause(int looks) const {
-  if (options_.each_rank_has_a_core && looks < looks_before_yield && !waits_for_other_hosts()) {
+  if (options_.each_rank_has_a_core && looks < looks_before_yield && !must_look()) {
     __builtin_ia32_pause();
   } else {
     ::sched_yield();
@@ -51,7 +52,7 @@ void Scheduler::pause(int looks) const {
 }
 
 bool Scheduler::spin(const Flight& flight) {
-  const auto patience = waits_for_other_hosts() ? spin_time_for_messages : spin_time;
+  const auto patience = must_look() ? spin_time_for_messages : spin_time;
   auto enough = Clock::now() + patience;
   for (int looks = 0; looks % 32 != 0 || Clock::now() < enough; ++looks) {
     if (progress()) {
@@ -68,7 +69,7 @@ void Scheduler::wait(const Engine& engine, const Flight& flight) {
   auto look_again = Clock::now() + longest_sleep;
   while (!flight.finished && !spin(flight)) {
     if (make_more_room()) continue;
-    const std::chrono::milliseconds limit = waits_for_other_hosts() ? sleep_between_looks_at_links : longest_sleep;
+    const std::chrono::milliseconds limit = must_look() ? sleep_between_looks_at_links : longest_sleep;
     peers_.event().sleep_until([&] { return progress() || flight.finished; }, limit);
     if (flight.finished || Clock::now() < look_again) continue;
     look_for_trouble(engine, flight);

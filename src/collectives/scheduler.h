@@ -33,6 +33,7 @@ class Scheduler {
   // The same for a caller that asks again and again, who must learn of lost peers, too.
   void poll(const Engine& engine, const Flight& flight);
 
+  std::chrono::seconds time_limit() const { return options_.abort_after; }
   bool each_rank_has_a_core() const { return options_.each_rank_has_a_core; }
 
   // Between two looks for something that should come soon. With fewer cores than ranks, or when the system has put two
@@ -45,7 +46,7 @@ class Scheduler {
 
   bool spin(const Flight& flight);
   bool make_more_room();
-  bool waits_for_other_hosts() const;
+  bool must_look() const;  // nobody wakes us for what comes from other hosts and from devices
   void look_for_trouble(const Engine& engine, const Flight& flight);
 
   const Peers& peers_;

@@ -16,6 +16,9 @@ enum class DataType : std::uint8_t { u8, i8, i32, i64, f16, bf16, f32, f64, bool
 // adasum adds what points in different directions and averages what points in the same one; adasum.h says how.
 enum class ReduceOp : std::uint8_t { average, sum, min, max, product, adasum };
 
+// Where elements lie: in the memory of the host, or of this rank's GPU.
+enum class Device : std::uint8_t { cpu, cuda };
+
 std::size_t size_of(DataType type);
 std::string_view to_string(DataType type);
 std::string_view to_string(ReduceOp op);
@@ -45,11 +48,14 @@ constexpr DataType data_type_of() {
 template <typename T>
 concept Element = std::is_same_v<decltype(data_type_of<T>()), DataType>;
 
-// A view of elements that a collective reads and writes; it owns nothing.
+// A view of elements that a collective reads and writes; it owns nothing. A GPU works in the order of streams: elements
+// on one are ready when the work that is on `stream`, a cudaStream_t, at the time of the call has been done.
 struct Buffer {
   void* data = nullptr;
   std::size_t count = 0;
   DataType type = DataType::f32;
+  Device device = Device::cpu;
+  void* stream = nullptr;
 
   std::size_t bytes() const { return count * size_of(type); }
 };
@@ -59,11 +65,15 @@ struct ConstBuffer {
   const void* data = nullptr;
   std::size_t count = 0;
   DataType type = DataType::f32;
+  Device device = Device::cpu;
+  void* stream = nullptr;
 
   ConstBuffer() = default;
-  ConstBuffer(const void* where, std::size_t elements, DataType element_type)
-      : data(where), count(elements), type(element_type) {}
-  ConstBuffer(const Buffer& buffer) : data(buffer.data), count(buffer.count), type(buffer.type) {}
+  ConstBuffer(const void* where, std::size_t elements, DataType element_type, Device on = Device::cpu,
+              void* ready_on = nullptr)
+      : data(where), count(elements), type(element_type), device(on), stream(ready_on) {}
+  ConstBuffer(const Buffer& buffer)
+      : data(buffer.data), count(buffer.count), type(buffer.type), device(buffer.device), stream(buffer.stream) {}
 
   std::size_t bytes() const { return count * size_of(type); }
 };
@@ -75,7 +85,9 @@ concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_ra
 
 template <ElementRange R>
 Buffer as_buffer(R&& elements) {
-  return {std::ranges::data(elements), std::ranges::size(elements), data_type_of<std::ranges::range_value_t<R>>()};
+  return {.data = std::ranges::data(elements),
+          .count = std::ranges::size(elements),
+          .type = data_type_of<std::ranges::range_value_t<R>>()};
 }
 template <ElementRange R>
 ConstBuffer as_const_buffer(R&& elements) {

@@ -3,10 +3,10 @@
 set -euo pipefail
 src=${1:?usage: check_includes.sh SRC_DIRECTORY}
 
-# folder: what it may include besides itself; "torch" stands for LibTorch, "mpi" for MPI.
+# folder: what it may include besides itself; "torch" stands for LibTorch, "mpi" for MPI, "cuda" for CUDA and NCCL.
 declare -A allowed=(
   [core]=""
-  [collectives]="core mpi"
+  [collectives]="core mpi cuda"
   [sampler]="core"
   [data]="core torch"
   [models]="core torch"
@@ -33,6 +33,7 @@ for folder in "$src"/*/; do
       fedrun/*/*) target=${include#fedrun/} target=${target%%/*} ;;
       torch/* | ATen/* | c10/*) target=torch ;;
       mpi.h) target=mpi ;;
+      cuda*.h | nccl*.h) target=cuda ;;
       *) continue ;;
     esac
     [[ $target == "$layer" || " ${allowed[$layer]} " == *" $target "* ]] || report "$file" "<$include>" "$layer"

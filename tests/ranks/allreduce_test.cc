@@ -74,6 +74,7 @@ TYPED_TEST(AllreduceOfType, AsyncInPlaceAndOutOfPlaceAllAtOnce) {
 
 TEST(Allreduce, HalvesAddInSinglePrecision) {
   if (ranks() < 3) GTEST_SKIP() << "two additions are needed to tell";
+  if (world().backend_name() == "nccl") GTEST_SKIP() << "NCCL adds halves in half precision";
   // 2049 has no f16. Rounded after each addition, 2048 + 1 + 1 would stay 2048.
   std::array<F16, 1> value = {to_f16(rank() == 0 ? 2048.0F : rank() < 3 ? 1.0F : 0.0F)};
   world().allreduce(value, {.op = ReduceOp::sum});

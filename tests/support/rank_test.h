@@ -10,7 +10,8 @@ namespace fedrun::test {
 
 // The process that rank_main.cc started.
 Process& process();
-inline Communicator& world() { return process().world(); }
+// All its ranks, with elements in the memory that the program is about.
+Communicator& world();
 inline int rank() { return world().rank(); }
 inline int ranks() { return world().size(); }
 inline std::size_t rank_index() { return static_cast<std::size_t>(rank()); }

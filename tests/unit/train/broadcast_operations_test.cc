@@ -23,7 +23,7 @@ class CountingBackend final : public Backend {
     inner_->run(std::move(operation));
   }
   std::unique_ptr<Backend> split(std::optional<int> color, int key) override { return inner_->split(color, key); }
-  Memory allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+  Memory allocate(std::size_t bytes, Device device) override { return inner_->allocate(bytes, device); }
 
  private:
   void count(const Operation& operation) {

@@ -1,0 +1,25 @@
+// Casts and scales elements in the memory of a GPU: packs the tensors of a bucket, or unpacks it, in one launch.
+#pragma once
+
+#include <fedrun/collectives/device_elements.h>
+
+#include <span>
+
+namespace fedrun {
+
+// All pieces have these types; each element is multiplied by `factor` and divided by `divisor` in f64.
+struct DeviceCopy {
+  DataType from_type = DataType::f32;
+  DataType to_type = DataType::f32;
+  double factor = 1;
+  double divisor = 1;
+};
+
+// Puts it on the stream, a cudaStream_t, in one launch for each 160 pieces. Throws UsageError for types that cannot be
+// cast, BackendError if CUDA refuses.
+void copy_on_device(std::span<const CopyPiece> pieces, const DeviceCopy& copy, void* stream);
+
+// Every element gets these bits.
+void fill_on_device(Buffer buffer, std::uint64_t bits, void* stream);
+
+}  // namespace fedrun

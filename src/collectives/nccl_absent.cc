@@ -1,0 +1,13 @@
+// Stands in for CUDA and NCCL in a build without them.
+#include <fedrun/collectives/nccl_runtime.h>
+#include <fedrun/core/error.h>
+
+namespace fedrun {
+
+GpuFinding find_gpu(std::optional<int>, const Topology&) {
+  return {std::nullopt, "CUDA is not in this build: configure with --preset cuda", false};
+}
+void use_gpu(int) {}
+MakeDeviceGroup nccl_groups(int) { return {}; }
+
+}  // namespace fedrun
