@@ -32,8 +32,8 @@ struct Normalisation {
 // One mean and deviation for each channel of images.
 Normalisation by_channel(const std::vector<float>& mean, const std::vector<float>& deviation);
 
-// The mean and, with 0.001 added (of pixels: 0.001 of 255), the deviation that each single input has over all samples, as
-// FedProx prepares MNIST.
+// The mean and, with 0.001 added (of pixels: 0.001 of 255), the deviation that each single input has over all samples,
+// as FedProx prepares MNIST.
 Normalisation by_feature(const Samples& samples);
 
 // Each sample by itself: to a mean of 0 and a deviation of 1 of its numbers, as TensorFlow standardises images.
