@@ -145,9 +145,8 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
   if ((flags.partition_method == "hetero-fix") != !flags.partition_file.empty()) {
     throw UsageError("--partition-method hetero-fix and --partition-file go together");
   }
-  if (flags.algorithm == "scaffold" &&
-      (flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd || flags.training.momentum != 0)) {
-    throw UsageError("--algorithm scaffold needs --client-optimizer sgd without momentum: it computes with its steps");
+  if (flags.algorithm == "scaffold" && flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd) {
+    throw UsageError("--algorithm scaffold needs --client-optimizer sgd: it computes with its steps");
   }
   if (!parsed["gpu-mapping-file"].as<string>().empty() || !parsed["gpu-mapping-key"].as<string>().empty()) {
     throw UsageError(
@@ -176,8 +175,8 @@ std::unique_ptr<fedrun::fl::Algorithm> Flags::make_algorithm() const {
   if (algorithm == "fedyogi") return std::make_unique<FedOpt>(ServerOptimizer::yogi, adaptive);
   if (algorithm == "fednova") return std::make_unique<FedNova>(training.momentum);
   if (algorithm == "scaffold") {
-    return std::make_unique<Scaffold>(
-        ScaffoldOptions{.clients = clients, .local_lr = training.lr, .global_lr = server_lr});
+    return std::make_unique<Scaffold>(ScaffoldOptions{
+        .clients = clients, .local_lr = training.lr, .local_momentum = training.momentum, .global_lr = server_lr});
   }
   throw UsageError(
       fmt::format("--algorithm: '{}' is not one of fedavg, fedprox, fedavgm, fedadagrad, fedadam, fedyogi, "

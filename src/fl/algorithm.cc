@@ -5,6 +5,15 @@
 #include <cmath>
 
 namespace fedrun::fl {
+namespace {
+
+void check_momentum(double momentum) {
+  if (!(momentum >= 0 && momentum < 1)) {
+    throw UsageError(fmt::format("a momentum of {} is not from 0 to below 1", momentum));
+  }
+}
+
+}  // namespace
 
 void FedAvg::apply(const torch::Tensor& global_weights, const RoundAverage& average) {
   global_weights.add_(average.delta);
@@ -58,11 +67,7 @@ void FedOpt::apply(const torch::Tensor& global_weights, const RoundAverage& aver
   global_weights.addcdiv_(m_, v_.sqrt().add_(options_.tau), options_.lr);
 }
 
-FedNova::FedNova(double local_momentum) : local_momentum_(local_momentum) {
-  if (!(local_momentum >= 0 && local_momentum < 1)) {
-    throw UsageError(fmt::format("FedNova: a momentum of {} is not from 0 to below 1", local_momentum));
-  }
-}
+FedNova::FedNova(double local_momentum) : local_momentum_(local_momentum) { check_momentum(local_momentum); }
 
 void FedNova::prepare(ClientUpdate& update) {
   const auto tau = static_cast<double>(update.steps);
@@ -81,13 +86,15 @@ Scaffold::Scaffold(const ScaffoldOptions& options) : options_(options) {
         fmt::format("SCAFFOLD needs the number of all clients and the clients' learning rate, not {} and {}",
                     options.clients, options.local_lr));
   }
+  check_momentum(options.local_momentum);
 }
 
 void Scaffold::correct_gradients(std::size_t client, const torch::Tensor& gradients, const torch::Tensor&,
                                  const torch::Tensor&) {
-  if (control_.defined()) gradients.add_(control_);
+  const double share = 1 - options_.local_momentum;
+  if (control_.defined()) gradients.add_(control_, share);
   const auto own = of_client_.find(client);
-  if (own != of_client_.end()) gradients.sub_(own->second);
+  if (own != of_client_.end()) gradients.sub_(own->second, share);
 }
 
 void Scaffold::prepare(ClientUpdate& update) {

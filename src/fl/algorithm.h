@@ -139,11 +139,14 @@ class FedNova : public Algorithm {
 
 // Control variates c and cₖ against the drift of clients: local gradients become g − cₖ + c; then
 // cₖ⁺ = cₖ − c + (w − y)/(Kη) after K local steps of rate η, w += η_g/|S| ΣΔ, c += Σ(cₖ⁺ − cₖ)/N.
-// Keeps d numbers for each client that has ever trained on this rank group.
+// Local momentum ρ lets each gradient count 1/(1−ρ) times, and so does it c and cₖ, which are already measured by the
+// distance that clients go; they are therefore added (1−ρ) times. Keeps d numbers for each client that has ever trained
+// on this rank group.
 struct ScaffoldOptions {
-  std::size_t clients = 0;  // N, of all that there are
-  double local_lr = 0;      // η, of plain SGD without momentum
-  double global_lr = 1;     // η_g
+  std::size_t clients = 0;    // N, of all that there are
+  double local_lr = 0;        // η, of SGD
+  double local_momentum = 0;  // ρ
+  double global_lr = 1;       // η_g
 };
 class Scaffold : public Algorithm {
  public:

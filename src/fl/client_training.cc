@@ -46,7 +46,11 @@ ClientTraining::ClientTraining(Communicator& group, ModelTrainer& trainer, FlatM
       algorithm_(algorithm),
       sum_(sum),
       options_(options),
-      message_(torch::zeros({model.state_count() + algorithm.extra_parts() * model.weight_count()})) {}
+      message_(torch::zeros({model.state_count() + algorithm.extra_parts() * model.weight_count()})),
+      change_(message_.narrow(0, 0, model.state_count())),
+      delta_(message_.narrow(0, 0, model.weight_count())),
+      buffer_change_(change_.narrow(0, model.weight_count(), model.buffers().numel())),
+      extra_(message_.narrow(0, model.state_count(), message_.numel() - model.state_count())) {}
 
 ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& global_state) {
   fill_model(global_state, key.client);
@@ -56,11 +60,7 @@ ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& glob
   if (!take_change(key, global_state)) return {.outcome = Outcome::diverged};
 
   const torch::NoGradGuard no_grad;
-  const std::int64_t state = model_.state_count();
-  ClientUpdate update{.client = key.client,
-                      .steps = result.steps,
-                      .delta = message_.narrow(0, 0, model_.weight_count()),
-                      .extra = message_.narrow(0, state, message_.numel() - state)};
+  ClientUpdate update{.client = key.client, .steps = result.steps, .delta = delta_, .extra = extra_};
   algorithm_.prepare(update);
   return {.scalar = update.scalar, .loss = result.loss, .samples = result.samples};
 }
@@ -73,14 +73,13 @@ void ClientTraining::fill_model(const torch::Tensor& global_state, std::optional
 }
 
 Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result) {
-  const torch::Tensor global_weights = global_state.narrow(0, 0, model_.weight_count());
   LocalTask task{.client = key.client,
                  .round = key.round,
                  .seed = seed_of(options_.seed, training_stream, key),
                  .model = model_,
                  .group = group_};
   if (algorithm_.corrects_gradients()) {
-    task.correct_gradients = [&] {
+    task.correct_gradients = [&, global_weights = global_state.narrow(0, 0, model_.weight_count())] {
       const torch::NoGradGuard no_grad;
       algorithm_.correct_gradients(key.client, model_.gradients(), model_.weights(), global_weights);
     };
@@ -109,33 +108,28 @@ Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor&
 // Leaves Δ in the message; false if it is not a number, or too large for exact sums.
 bool ClientTraining::take_change(const TrainingKey& key, const torch::Tensor& global_state) {
   const torch::NoGradGuard no_grad;
-  const torch::Tensor buffers = model_.buffers();
   // The ranks of a group have seen different samples of each batch.
-  if (group_.size() > 1 && buffers.numel() > 0) group_.allreduce(buffer_of(buffers, "buffers"));
+  if (group_.size() > 1 && model_.buffers().numel() > 0) group_.allreduce(buffer_of(model_.buffers(), "buffers"));
 
-  torch::Tensor change = message_.narrow(0, 0, model_.state_count());
-  torch::sub_out(change, model_.state(), global_state);
-  if (!sum_.fits(change)) return false;
-  take_buffers(key.client, change.narrow(0, model_.weight_count(), buffers.numel()));
-
-  const torch::Tensor delta = change.narrow(0, 0, model_.weight_count());
+  torch::sub_out(change_, model_.state(), global_state);
+  if (!sum_.fits(change_)) return false;
+  if (options_.buffers != BufferRule::average) take_buffers(key.client);
   if (options_.clip_norm > 0) {
-    const double norm = delta.norm().item<double>();
-    if (norm > options_.clip_norm) delta.mul_(options_.clip_norm / norm);
+    const double norm = delta_.norm().item<double>();
+    if (norm > options_.clip_norm) delta_.mul_(options_.clip_norm / norm);
   }
-  if (options_.noise_multiplier > 0) add_noise(key, delta);
+  if (options_.noise_multiplier > 0) add_noise(key);
   return true;
 }
 
-void ClientTraining::take_buffers(std::size_t client, const torch::Tensor& change) {
-  if (options_.buffers == BufferRule::average || change.numel() == 0) return;
+void ClientTraining::take_buffers(std::size_t client) {
   if (options_.buffers == BufferRule::local) own_buffers_[client] = model_.buffers().clone();
-  change.zero_();
+  buffer_change_.zero_();
 }
 
-void ClientTraining::add_noise(const TrainingKey& key, const torch::Tensor& delta) const {
+void ClientTraining::add_noise(const TrainingKey& key) {
   const auto generator = at::detail::createCPUGenerator(seed_of(options_.seed, noise_stream, key));
-  delta.add_(at::normal(0, options_.noise_multiplier * options_.clip_norm, delta.sizes(), generator));
+  delta_.add_(at::normal(0, options_.noise_multiplier * options_.clip_norm, delta_.sizes(), generator));
 }
 
 }  // namespace fedrun::fl

@@ -48,8 +48,8 @@ class ClientTraining {
  private:
   Outcome run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result);
   bool take_change(const TrainingKey& key, const torch::Tensor& global_state);
-  void take_buffers(std::size_t client, const torch::Tensor& change);
-  void add_noise(const TrainingKey& key, const torch::Tensor& delta) const;
+  void take_buffers(std::size_t client);
+  void add_noise(const TrainingKey& key);
 
   Communicator& group_;
   ModelTrainer& trainer_;
@@ -58,6 +58,11 @@ class ClientTraining {
   const RoundSum& sum_;  // to which messages will be added
   FederationOptions options_;
   torch::Tensor message_;
+  // Parts of it, kept because making a view costs about as much as a step of a small model.
+  torch::Tensor change_;         // of parameters and float buffers
+  torch::Tensor delta_;          // of parameters
+  torch::Tensor buffer_change_;  // of float buffers
+  torch::Tensor extra_;          // the algorithm's
   std::map<std::size_t, torch::Tensor> own_buffers_;
 };
 

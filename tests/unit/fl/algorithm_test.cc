@@ -154,5 +154,15 @@ TEST(Scaffold, CorrectsTheDriftOfClients) {
   EXPECT_THAT(usage_error_of([] { Scaffold({.clients = 3}); }), HasSubstr("learning rate"));
 }
 
+TEST(Scaffold, LeavesTheRestOfACorrectionToMomentum) {
+  Scaffold algorithm({.clients = 6, .local_lr = 0.5, .local_momentum = 0.75, .global_lr = 2});
+  ThreeClients example(algorithm);
+  example.round(clients);
+  const double control = (-8 + 2 - 0.4) / 6;
+  EXPECT_NEAR(example.corrected(1, 0), 1 + (control - 2) / 4, 1e-5);
+  EXPECT_THAT(usage_error_of([] { Scaffold({.clients = 3, .local_lr = 1, .local_momentum = 1}); }),
+              HasSubstr("momentum of 1"));
+}
+
 }  // namespace
 }  // namespace fedrun::fl
