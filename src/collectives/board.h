@@ -91,7 +91,8 @@ static_assert(offsetof(Call, inline_data) == 64);
 
 // What one rank has done; written by it alone, or for a rank of another host by the leader of this one.
 struct alignas(128) RankLine {
-  std::atomic<std::uint64_t> placed;               // positions below this have, or had, a call of this rank
+  std::atomic<std::uint64_t> placed;               // positions below this have, had or await a call of this rank
+  std::atomic<std::uint64_t> called;               // one more than the position of its last call; for messages
   std::atomic<std::uint64_t> left;                 // this rank needs no position below this any more
   std::atomic<std::uint64_t> joins;                // how often this rank has called join(), and of the last time:
   std::atomic<std::uint64_t> joined_at;            // the position that it had come to

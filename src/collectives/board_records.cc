@@ -144,6 +144,7 @@ void put_up(const Record& record, const Board& board, int ranks) {
     next += part.bytes;
   }
   call.fingerprint.store(head.fingerprint, std::memory_order_release);  // publishes the call
+  line.called.store(head.number + 1, std::memory_order_release);        // likewise, for messages
   line.placed.store(std::max(placed, head.number + 1), std::memory_order_release);
 }
 

@@ -207,6 +207,7 @@ void Engine::publish_call(const Operation& operation, const CallTerms& terms, st
     std::ranges::copy(operation.receive_counts, std::ranges::copy(operation.counts, counts).out);
   }
   mine.fingerprint.store(fingerprint_of(key, position), std::memory_order_release);  // publishes all of it
+  line(rank_).called.store(position + 1, std::memory_order_release);                 // likewise, for messages
   if (links_) send_record(record_of_call(surroundings_.board, ranks_, position, rank_));
 }
 

@@ -8,11 +8,11 @@
 namespace fedrun {
 
 std::string Engine::describe_last(int rank) const {
-  const std::uint64_t placed = line(rank).placed.load(std::memory_order_acquire);
+  const std::uint64_t called = line(rank).called.load(std::memory_order_acquire);
   const std::string state = host_->peers.state(group_.world_rank(rank));
-  if (placed == 0) return fmt::format("rank {} has called nothing ({})", rank, state);
-  return fmt::format("rank {} last called operation {}, {} ({})", rank, placed - 1,
-                     describe_call(call(placed - 1, rank)), state);
+  if (called == 0) return fmt::format("rank {} has called nothing ({})", rank, state);
+  return fmt::format("rank {} last called operation {}, {} ({})", rank, called - 1,
+                     describe_call(call(called - 1, rank)), state);
 }
 
 std::string Engine::describe_missing(std::uint64_t position) const {
