@@ -21,8 +21,9 @@ reaches() {
 reaches 80 --model lr --partition-method power-law --client-num-in-total 1000 --client-num-per-round 10 --comm-round 200 \
   --epochs 1 --batch-size 10 --lr 0.03 --frequency-of-the-test 10
 
-# Flower's table of FedAvg, FedProx, FedNova and SCAFFOLD has 98 to 99 % after 50 rounds of 10 epochs; here 2 of 1.
+# Flower's table of FedAvg, FedProx, FedNova and SCAFFOLD has 98 to 99 % after 50 rounds of 10 epochs. Here 4 of
+# 1, after which they were seen at 94.3, 94.2, 95.3 and 96.4 %.
 for algorithm in fedavg fedprox fednova scaffold; do
-  reaches 88 --algorithm $algorithm --mu 0.01 --model simple_cnn --partition-method hetero --partition-alpha 0.5 \
-    --client-num-in-total 10 --client-num-per-round 10 --comm-round 2 --epochs 1 --batch-size 64 --lr 0.01 --momentum 0.9
+  reaches 93 --algorithm $algorithm --mu 0.01 --model simple_cnn --partition-method hetero --partition-alpha 0.5 \
+    --client-num-in-total 10 --client-num-per-round 10 --comm-round 4 --epochs 1 --batch-size 64 --lr 0.01 --momentum 0.9
 done
