@@ -25,5 +25,6 @@ reaches 80 --model lr --partition-method power-law --client-num-in-total 1000 --
 # 1, after which they were seen at 94.3, 94.2, 95.3 and 96.4 %.
 for algorithm in fedavg fedprox fednova scaffold; do
   reaches 93 --algorithm $algorithm --mu 0.01 --model simple_cnn --partition-method hetero --partition-alpha 0.5 \
-    --client-num-in-total 10 --client-num-per-round 10 --comm-round 4 --epochs 1 --batch-size 64 --lr 0.01 --momentum 0.9
+    --client-num-in-total 10 --client-num-per-round 10 --comm-round 4 --frequency-of-the-test 4 --epochs 1 --batch-size 64 --lr 0.01 \
+    --momentum 0.9
 done
