@@ -1,6 +1,7 @@
 #include "tight_loop.h"
 
 #include <fedrun/core/keyed_random.h>
+#include <fedrun/data/distributions.h>
 
 #include <algorithm>
 #include <numeric>
@@ -34,9 +35,7 @@ void TightLoop::train(const Client& client, std::uint64_t seed) {
   order_.resize(client.samples);
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   KeyedRandom random(seed, 0, 0);
-  for (std::size_t remaining = order_.size(); remaining > 1; --remaining) {
-    std::swap(order_[remaining - 1], order_[random.below(remaining)]);
-  }
+  data::shuffle(std::span(order_), random);
   for (std::size_t first = 0; first < client.samples; first += settings_.batch_size) {
     const std::size_t rows = std::min(settings_.batch_size, client.samples - first);
     for (std::size_t row = 0; row < rows; ++row) {

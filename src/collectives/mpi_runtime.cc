@@ -1,6 +1,7 @@
 #include <fedrun/collectives/mpi_call.h>
 #include <fedrun/collectives/mpi_links.h>
 #include <fedrun/collectives/mpi_runtime.h>
+#include <fedrun/core/host_name.h>
 
 #include <exception>
 #include <span>

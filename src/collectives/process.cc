@@ -4,6 +4,7 @@
 #include <fedrun/collectives/process.h>
 #include <fedrun/collectives/start_progress.h>
 #include <fedrun/core/error.h>
+#include <fedrun/core/host_name.h>
 #include <fedrun/core/parse.h>
 
 #include <algorithm>

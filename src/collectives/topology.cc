@@ -7,11 +7,6 @@
 
 namespace fedrun {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown-host";
-}
-
 std::string affinity_mask() {
   std::string mask(CPU_SETSIZE, '0');
   cpu_set_t cores;

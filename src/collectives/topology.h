@@ -18,8 +18,6 @@ struct Topology {
   std::string host;
 };
 
-std::string host_name();
-
 // How many cores are left of `mine` when each is divided among the ranks that may run on it. Masks are as
 // affinity_mask() makes them; two ranks bound apart keep their own cores, two unbound ranks halve them.
 double fair_share_of_cores(const std::string& mine, const std::string& masks_of_all_local_ranks);

@@ -2,6 +2,7 @@
 #include <fedrun/core/crc32c.h>
 #include <fedrun/core/error.h>
 #include <fedrun/core/event_file.h>
+#include <fedrun/core/host_name.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <system_error>
 
 namespace fedrun {
@@ -66,11 +66,6 @@ std::string event_now() {
 
 // Checksums of data that hold checksums would be weak; the format rotates them and adds a constant.
 std::uint32_t masked(std::uint32_t checksum) { return std::rotr(checksum, 15) + 0xa282ead8; }
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 // Made here rather than by ofstream, which cannot refuse a name that is taken.
 std::filesystem::path make_file(const std::filesystem::path& directory) {

@@ -5,13 +5,6 @@
 #include <utility>
 
 namespace fedrun::fl {
-namespace {
-
-std::size_t message_size(const FlatModel& model, const Algorithm& algorithm) {
-  return static_cast<std::size_t>(model.state_count() + algorithm.extra_parts() * model.weight_count());
-}
-
-}  // namespace
 
 std::string_view to_string(Outcome outcome) {
   switch (outcome) {
@@ -56,7 +49,7 @@ Averaging::Averaging(RankGroups& groups, ModelTrainer& trainer, const ClientData
       global_(model.state().clone()) {}
 
 Averaging::Layout Averaging::layout(std::size_t chosen) const {
-  const std::size_t size = message_size(model_, algorithm_);
+  const auto size = static_cast<std::size_t>(message_size(model_, algorithm_));
   return {.weight = size,
           .samples = size + 1,
           .scalar = size + 2,

@@ -1,5 +1,6 @@
 #include <fedrun/core/error.h>
 #include <fedrun/core/keyed_random.h>
+#include <fedrun/data/distributions.h>
 #include <fedrun/fl/client_groups.h>
 #include <fmt/format.h>
 
@@ -17,9 +18,7 @@ ClientGroups::ClientGroups(const ClientData& clients, std::size_t groups, std::u
   }
   for (std::size_t client = 0; client < group_of_.size(); ++client) group_of_[client] = client % groups;
   KeyedRandom random(seed, 0, groups);
-  for (std::size_t remaining = group_of_.size(); remaining > 1; --remaining) {
-    std::swap(group_of_[remaining - 1], group_of_[random.below(remaining)]);
-  }
+  data::shuffle(std::span(group_of_), random);
   for (std::size_t client = 0; client < group_of_.size(); ++client) {
     samples_[group_of_[client]] += clients.train_samples(client);
   }
@@ -49,7 +48,7 @@ GroupTrainer::Inside::Inside(GroupTrainer& trainer, LocalTask& task)
 
 LocalResult GroupTrainer::train(LocalTask& task) {
   if (!inside_) inside_.emplace(*this, task);
-  std::vector<std::size_t> chosen = clients_of_round(task.round);
+  std::vector<std::size_t> chosen = sampler_.clients_of_round(task.round);
   std::erase_if(chosen, [&](std::size_t client) { return groups_.group_of(client) != task.client; });
   LocalResult result{.samples = 0};
   if (chosen.empty()) return result;

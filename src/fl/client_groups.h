@@ -54,9 +54,6 @@ class GroupTrainer : public ModelTrainer {
   void test(const TestPart& part, Meter& metrics) override { trainer_.test(part, metrics); }
   void test_client(std::size_t group, Meter& metrics) override;  // all of its clients together
 
-  // The clients that train in a round of the federation, of all groups.
-  std::vector<std::size_t> clients_of_round(std::uint64_t round) const { return sampler_.clients_of_round(round); }
-
  private:
   // What it takes to average inside a rank group; made with the first task, which brings the group and the model.
   struct Inside {

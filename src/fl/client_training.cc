@@ -46,7 +46,7 @@ ClientTraining::ClientTraining(Communicator& group, ModelTrainer& trainer, FlatM
       algorithm_(algorithm),
       sum_(sum),
       options_(options),
-      message_(torch::zeros({model.state_count() + algorithm.extra_parts() * model.weight_count()})),
+      message_(torch::zeros({message_size(model, algorithm)})),
       change_(message_.narrow(0, 0, model.state_count())),
       delta_(message_.narrow(0, 0, model.weight_count())),
       buffer_change_(change_.narrow(0, model.weight_count(), model.buffers().numel())),

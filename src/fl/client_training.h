@@ -26,6 +26,11 @@ struct ClientWork {
   std::optional<double> samples{};  // where they are not those that the ClientData says
 };
 
+// How many numbers a client sends: Δ of parameters and float buffers, then the algorithm's extra parts.
+inline std::int64_t message_size(const FlatModel& model, const Algorithm& algorithm) {
+  return model.state_count() + algorithm.extra_parts() * model.weight_count();
+}
+
 // Used by one thread; what it is given must outlive it.
 class ClientTraining {
  public:

@@ -2,6 +2,7 @@
 #include <fedrun/collectives/hash.h>
 #include <fedrun/collectives/topology.h>
 #include <fedrun/core/error.h>
+#include <fedrun/core/host_name.h>
 #include <fedrun/fl/rank_groups.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include <fedrun/core/error.h>
+#include <fedrun/data/distributions.h>
 #include <fedrun/fl/row_kernels.h>
 #include <fedrun/fl/tensor_clients.h>
 #include <fmt/format.h>
@@ -131,9 +132,7 @@ Samples TensorClients::make_batch(std::size_t size) const {
 std::vector<data::SampleIndex> TensorClients::shuffled(std::size_t client, KeyedRandom random) const {
   const auto samples = train_.samples_of(client);
   std::vector<data::SampleIndex> order(samples.begin(), samples.end());
-  for (std::uint64_t remaining = order.size(); remaining > 1; --remaining) {
-    std::swap(order[remaining - 1], order[random.below(remaining)]);
-  }
+  data::shuffle(std::span(order), random);
   return order;
 }
 

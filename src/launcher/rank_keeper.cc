@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fedrun/core/error.h>
+#include <fedrun/core/host_name.h>
 #include <fedrun/core/run_env.h>
 #include <fedrun/launcher/blocked_signals.h>
 #include <fedrun/launcher/debugger.h>
@@ -44,12 +45,6 @@ constexpr milliseconds orderly_end_within{500};
 int number_in_environment(const char* name, int fallback) {
   const char* text = std::getenv(name);
   return text != nullptr ? std::atoi(text) : fallback;
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name = {};
-  gethostname(name.data(), HOST_NAME_MAX);
-  return name.data();
 }
 
 bool on_path(const char* program) {

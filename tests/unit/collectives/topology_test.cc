@@ -1,4 +1,5 @@
 #include <fedrun/collectives/topology.h>
+#include <fedrun/core/host_name.h>
 #include <gtest/gtest.h>
 
 namespace fedrun {
