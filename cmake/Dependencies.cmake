@@ -48,15 +48,4 @@ else()
   message(STATUS "fedrun: LibTorch off; only core, collectives, sampler, data files and the launcher are built")
 endif()
 
-if(FEDRUN_CUDA)
-  fedrun_require(CUDAToolkit "install the CUDA toolkit 12 or newer, or configure with -DFEDRUN_CUDA=OFF")
-  # Every architecture of the toolkit's, unless the user knows which GPUs there will be.
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES all-major)
-  endif()
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # LibTorch and NCCL share one, and so do we
-  enable_language(CUDA)
-  fedrun_require(NCCL "run GPU=1 scripts/setup.sh, or pass -DNCCL_ROOT=<directory with include/nccl.h>; 2.19 or newer is needed" 2.19)
-else()
-  message(STATUS "fedrun: GPUs off; configure with --preset cuda to link CUDA")
-endif()
+include(Devices)

@@ -47,7 +47,8 @@ endfunction()
 function(fedrun_device_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   # As flags, because CMake would warn of two libraries with one name. They come before those of the real ones.
-  fedrun_test_program(${name} SOURCES ${arg_SOURCES}
+  fedrun_test_program(${name}
+    SOURCES ${arg_SOURCES} $<TARGET_OBJECTS:fedrun_nccl> $<TARGET_OBJECTS:fedrun_device_kernels>
     LINK "-Wl,$<TARGET_FILE:nccl_stand_in>" "-Wl,$<TARGET_FILE:cudart_stand_in>" fedrun::collectives ${arg_LINK})
   target_include_directories(${name} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
   target_link_options(${name} PRIVATE "-Wl,-rpath,${PROJECT_BINARY_DIR}/stand_ins")
@@ -63,9 +64,9 @@ endfunction()
 
 # A test of several ranks with a GPU each.
 function(fedrun_device_rank_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;RANKS;BACKENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "SOURCES;LINK;RANKS;BACKENDS")
   fedrun_device_program(${name}_rank_test SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/${arg_MAIN}"
-    LINK GTest::gmock GTest::gtest)
+    LINK ${arg_LINK} GTest::gmock GTest::gtest)
   foreach(ranks IN LISTS arg_RANKS)
     foreach(backend IN LISTS arg_BACKENDS)
       set(test ranks.${name}.${backend}.${ranks})
