@@ -79,8 +79,9 @@ std::string shared_memory_row(std::uint64_t bytes) {
 
 }  // namespace
 
-MachineFacts examine_machine() {
+MachineFacts examine_machine(int gpus) {
   MachineFacts machine;
+  machine.gpus = gpus;
   machine.open_mpi = installed_open_mpi();
   machine.cores = usable_cores();
   machine.memory_bytes =
@@ -104,9 +105,10 @@ std::string check_build_text(const BuildFacts& build, const MachineFacts& machin
               "needs mpi to bring the ranks together: configure with -DFEDRUN_MPI=ON");
   text += row("mpi", build.open_mpi.empty() ? "" : "yes, built for Open MPI " + build.open_mpi,
               "configure with -DFEDRUN_MPI=ON");
-  text += row("nccl", "no: not in this version of fedrun");
+  text += row("nccl", build.nccl.empty() ? "" : "yes, for elements on GPUs", "configure with --preset cuda");
   text += "\nThis machine\n";
   text += mpirun_row(build, machine);
+  text += row("GPUs", machine.gpus == 0 ? "none that its driver shows" : fmt::format("{}", machine.gpus));
   text += row("cores", fmt::format("{}", machine.cores));
   text += row("memory", gib(machine.memory_bytes));
   text += shared_memory_row(machine.shared_memory_bytes);

@@ -19,13 +19,14 @@ struct BuildFacts {
 
 struct MachineFacts {
   std::string open_mpi;  // of the mpirun on PATH; empty: there is none
-  int cores = 0;         // that this process may use
+  int gpus = 0;
+  int cores = 0;  // that this process may use
   std::uint64_t memory_bytes = 0;
   std::uint64_t shared_memory_bytes = 0;  // size of /dev/shm; 0: there is none
   std::vector<std::string> simd;          // such as avx2
 };
 
-MachineFacts examine_machine();
+MachineFacts examine_machine(int gpus);
 
 std::string check_build_text(const BuildFacts& build, const MachineFacts& machine);
 

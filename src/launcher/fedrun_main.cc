@@ -82,7 +82,7 @@ int act(const std::vector<std::string>& arguments) {
       fmt::print("fedrun {}\n", version);
       break;
     case Action::check_build:
-      fmt::print("{}", check_build_text(build_facts(), examine_machine()));
+      fmt::print("{}", check_build_text(build_facts(), examine_machine(count_gpus(variable))));
       break;
   }
   return EXIT_SUCCESS;

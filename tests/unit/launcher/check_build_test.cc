@@ -18,6 +18,7 @@ const BuildFacts full_build = {.compiler = "GNU 12.2.0",
                                .cuda = "13.0",
                                .nccl = "2.28"};
 const MachineFacts full_machine = {.open_mpi = "4.1.6",
+                                   .gpus = 4,
                                    .cores = 8,
                                    .memory_bytes = std::uint64_t{3} << 29,
                                    .shared_memory_bytes = std::uint64_t{1} << 30,
@@ -28,8 +29,9 @@ TEST(CheckBuild, ShowsWhatIsThere) {
       check_build_text(full_build, full_machine),
       AllOf(HasSubstr("  compiler    GNU 12.2.0\n  build type  Release\n  LibTorch    2.15.0\n"),
             HasSubstr("  CUDA        13.0\n  NCCL        2.28\n"), HasSubstr("  shm         yes, inside one host\n"),
-            HasSubstr("  mpi         yes, built for Open MPI 4.1.4\n"), HasSubstr("  mpirun      Open MPI 4.1.6\n"),
-            HasSubstr("  cores       8\n  memory      1.5 GiB\n  /dev/shm    1.0 GiB\n  SIMD        avx2 f16c\n")));
+            HasSubstr("  mpi         yes, built for Open MPI 4.1.4\n  nccl        yes, for elements on GPUs\n"),
+            HasSubstr("  mpirun      Open MPI 4.1.6\n  GPUs        4\n  cores       8\n  memory      1.5 GiB\n  "
+                      "/dev/shm    1.0 GiB\n  SIMD        avx2 f16c\n")));
 }
 
 TEST(CheckBuild, NamesARemedyForWhatIsMissing) {
@@ -37,6 +39,8 @@ TEST(CheckBuild, NamesARemedyForWhatIsMissing) {
       check_build_text({}, {}),
       AllOf(HasSubstr("LibTorch    no: configure with -DFEDRUN_TORCH=ON\n"), HasSubstr("CUDA        no: run GPU=1"),
             HasSubstr("mpi         no: configure with -DFEDRUN_MPI=ON\n"),
+            HasSubstr("nccl        no: configure with --preset cuda\n"),
+            HasSubstr("GPUs        none that its driver shows\n"),
             HasSubstr("mpirun      no: run scripts/setup.sh, or install the Debian package openmpi-bin\n"),
             HasSubstr("/dev/shm    no: mount a tmpfs there\n")));
 }
@@ -51,7 +55,8 @@ TEST(CheckBuild, NoticesAnotherOpenMpiAndSmallSharedMemory) {
 }
 
 TEST(CheckBuild, ExaminesThisMachine) {
-  const MachineFacts machine = examine_machine();
+  const MachineFacts machine = examine_machine(2);
+  EXPECT_EQ(machine.gpus, 2);
   EXPECT_GE(machine.cores, 1);
   EXPECT_LE(machine.cores, sysconf(_SC_NPROCESSORS_CONF));
   EXPECT_GT(machine.memory_bytes, std::uint64_t{64} << 20);
