@@ -7,10 +7,14 @@
 namespace fedrun::fl {
 namespace {
 
-void check_momentum(double momentum) {
+void check_momentum(double momentum, std::string_view name = "momentum") {
   if (!(momentum >= 0 && momentum < 1)) {
-    throw UsageError(fmt::format("a momentum of {} is not from 0 to below 1", momentum));
+    throw UsageError(fmt::format("a {} of {} is not from 0 to below 1", name, momentum));
   }
+}
+
+void check_server_rate(double lr) {
+  if (!(lr > 0)) throw UsageError(fmt::format("a server's learning rate of {} is not above 0", lr));
 }
 
 }  // namespace
@@ -28,10 +32,25 @@ void FedProx::correct_gradients(std::size_t, const torch::Tensor& gradients, con
   gradients.add_(local_weights, mu_).sub_(global_weights, mu_);
 }
 
+FedAvgM::FedAvgM(const FedAvgMOptions& options) : options_(options) {
+  check_server_rate(options.lr);
+  check_momentum(options.momentum, "server's momentum");
+}
+
 void FedAvgM::apply(const torch::Tensor& global_weights, const RoundAverage& average) {
   if (!momentum_.defined()) momentum_ = torch::zeros_like(global_weights);
   momentum_.mul_(options_.momentum).add_(average.delta);
   global_weights.add_(momentum_, options_.lr);
+}
+
+FedOpt::FedOpt(ServerOptimizer kind, const FedOptOptions& options) : kind_(kind), options_(options) {
+  check_server_rate(options.lr);
+  check_momentum(options.beta1, "beta1");
+  check_momentum(options.beta2, "beta2");
+  if (!(options.tau > 0)) {
+    throw UsageError(
+        fmt::format("a tau of {} is not above 0: it keeps steps finite where nothing has changed yet", options.tau));
+  }
 }
 
 std::string_view FedOpt::name() const {
@@ -86,6 +105,7 @@ Scaffold::Scaffold(const ScaffoldOptions& options) : options_(options) {
         fmt::format("SCAFFOLD needs the number of all clients and the clients' learning rate, not {} and {}",
                     options.clients, options.local_lr));
   }
+  check_server_rate(options.global_lr);
   check_momentum(options.local_momentum);
 }
 

@@ -90,7 +90,7 @@ struct FedAvgMOptions {
 };
 class FedAvgM : public Algorithm {
  public:
-  explicit FedAvgM(const FedAvgMOptions& options = {}) : options_(options) {}
+  explicit FedAvgM(const FedAvgMOptions& options = {});
   std::string_view name() const override { return "fedavgm"; }
   std::vector<std::pair<std::string, torch::Tensor*>> memory() override { return {{"momentum", &momentum_}}; }
   void apply(const torch::Tensor& global_weights, const RoundAverage& average) override;
@@ -112,7 +112,7 @@ struct FedOptOptions {
 };
 class FedOpt : public Algorithm {
  public:
-  explicit FedOpt(ServerOptimizer kind, const FedOptOptions& options = {}) : kind_(kind), options_(options) {}
+  explicit FedOpt(ServerOptimizer kind, const FedOptOptions& options = {});
   std::string_view name() const override;
   std::vector<std::pair<std::string, torch::Tensor*>> memory() override { return {{"m", &m_}, {"v", &v_}}; }
   void apply(const torch::Tensor& global_weights, const RoundAverage& average) override;

@@ -80,6 +80,12 @@ ClassificationTrainer::ClassificationTrainer(models::Model model, const TensorCl
         fmt::format("{} epochs with a learning rate of {} train nothing: give 1 or more and a positive rate",
                     options.epochs, options.lr));
   }
+  if (!(options.momentum >= 0 && options.momentum < 1) || !(options.weight_decay >= 0)) {
+    throw UsageError(fmt::format(
+        "a momentum of {} with a weight decay of {}: give a momentum from 0 to below 1, and a decay that is "
+        "not negative",
+        options.momentum, options.weight_decay));
+  }
 }
 
 LocalResult ClassificationTrainer::train(LocalTask& task) {

@@ -79,6 +79,17 @@ TEST(FedProx, PullsTowardsTheGlobalWeights) {
   EXPECT_THAT(usage_error_of([] { FedProx(-1); }), HasSubstr("mu is -1"));
 }
 
+TEST(ServerOptimizers, RefuseOptionsThatMakeNoSense) {
+  EXPECT_THAT(usage_error_of([] { FedAvgM({.lr = 0}); }), HasSubstr("rate of 0 is not above 0"));
+  EXPECT_THAT(usage_error_of([] { FedAvgM({.momentum = 1}); }), HasSubstr("server's momentum of 1"));
+  const auto adam = [](const FedOptOptions& options) { FedOpt(ServerOptimizer::adam, options); };
+  EXPECT_THAT(usage_error_of([&] { adam({.lr = -1}); }), HasSubstr("rate of -1"));
+  EXPECT_THAT(usage_error_of([&] { adam({.beta1 = 1}); }), HasSubstr("beta1 of 1"));
+  EXPECT_THAT(usage_error_of([&] { adam({.beta2 = -0.1}); }), HasSubstr("beta2 of -0.1"));
+  EXPECT_THAT(usage_error_of([&] { adam({.tau = 0}); }), HasSubstr("tau of 0"));
+  EXPECT_THAT(usage_error_of([] { Scaffold({.clients = 3, .local_lr = 1, .global_lr = 0}); }), HasSubstr("rate of 0"));
+}
+
 TEST(FedAvgM, Remembers) {
   FedAvgM algorithm({.lr = 0.5, .momentum = 0.8});
   ThreeClients example(algorithm);
