@@ -1,0 +1,46 @@
+// The CUDA runtime's functions about devices and errors.
+#include <cstdlib>
+#include <utility>
+
+#include "stand_ins/cuda_errors.h"
+#include "stand_ins/stand_in_control.h"
+
+namespace stand_in {
+
+namespace {
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+}  // namespace
+
+cudaError_t answer(cudaError_t result) {
+  if (result != cudaSuccess) last_error = result;
+  return result;
+}
+
+}  // namespace stand_in
+
+using namespace stand_in;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (control().shall_fail("cudaGetDeviceCount")) return answer(cudaErrorNoDevice);
+  const char* gpus = std::getenv("STAND_IN_GPUS");
+  *count = gpus == nullptr ? 8 : std::atoi(gpus);
+  return *count == 0 ? answer(cudaErrorNoDevice) : cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int) {
+  return answer(control().shall_fail("cudaSetDevice") ? cudaErrorInvalidDevice : cudaSuccess);
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(stand_in::last_error, cudaSuccess); }
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaErrorNoDevice ? "cudaErrorNoDevice" : "cudaError";
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorNoDevice ? "no device, says the stand-in" : "an error of the stand-in";
+}
+
+}  // extern "C"

@@ -1,0 +1,59 @@
+// The CUDA runtime's functions about memory.
+#include <cstring>
+#include <vector>
+
+#include "stand_ins/cuda_errors.h"
+#include "stand_ins/stand_in_control.h"
+#include "stand_ins/stand_in_machine.h"
+
+using namespace stand_in;
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  *data = allocate_device_memory(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* data) {
+  return data == nullptr || free_device_memory(data) ? cudaSuccess : answer(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) {
+  if (control().shall_fail("cudaMallocAsync")) return answer(cudaErrorMemoryAllocation);
+  *data = allocate_device_memory(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  control().add("allocation", -1);
+  std::size_t bytes = 0;
+  {
+    const std::lock_guard lock(machine().mutex);
+    bytes = machine().allocations.at(static_cast<const std::byte*>(data)).bytes;
+  }
+  put_on_stream(stream, "cudaFreeAsync", {{data, bytes, true}}, [data] { unmap_device_memory(data); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
+  if (control().shall_fail("cudaMemsetAsync")) return answer(cudaErrorUnknown);
+  put_on_stream(stream, "cudaMemsetAsync", {{data, bytes, true}},
+                [=] { std::memset(seen_by_device(data), value, bytes); });
+  return cudaSuccess;
+}
+
+// Host memory is read and written when the copy's turn comes, as for memory that is pinned.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  std::vector<Access> accesses;
+  if (kind != cudaMemcpyHostToDevice) accesses.push_back({from, bytes, false});
+  if (kind != cudaMemcpyDeviceToHost) accesses.push_back({to, bytes, true});
+  put_on_stream(stream, "cudaMemcpyAsync", accesses, [=] {
+    if (bytes == 0) return;
+    std::memcpy(kind == cudaMemcpyDeviceToHost ? to : seen_by_device(to),
+                kind == cudaMemcpyHostToDevice ? from : seen_by_device(from), bytes);
+  });
+  return cudaSuccess;
+}
+
+}  // extern "C"
