@@ -31,6 +31,8 @@ class Backend {
   // Collective: ranks with the same color form a group, ordered by key, then by rank. Without a color: nullptr.
   virtual std::unique_ptr<Backend> split(std::optional<int> color, int key) = 0;
   virtual Memory allocate(std::size_t bytes, Device device) = 0;
+  // The index of the GPU, on this host, whose elements this rank brings to the group; none: it uses no GPUs.
+  virtual std::optional<int> gpu() const { return std::nullopt; }
 };
 
 }  // namespace fedrun

@@ -62,6 +62,8 @@ class Communicator {
   int rank() const { return backend_->rank(); }
   int size() const { return backend_->size(); }
   std::string_view backend_name() const { return backend_->name(); }
+  // The index of the GPU, on this host, whose elements this rank brings to the group; none: it uses no GPUs.
+  std::optional<int> gpu() const { return backend_->gpu(); }
 
   // In place, or from one buffer into another that does not overlap it.
   void allreduce(Buffer buffer, const ReduceOptions& options = {});

@@ -38,8 +38,8 @@ class DeviceRun : public Run {
   virtual void launch(const DeviceTerms& terms) = 0;
   // Has all of it been put on the stream? advance() brings it about.
   virtual bool is_on_stream() const = 0;
-  // Makes the operation's own stream wait for the result. Once it is on the group's stream.
-  virtual void let_stream_wait() = 0;
+  // Makes the stream, a cudaStream_t, wait for the result. Once it is on the group's stream.
+  virtual void let_wait(void* stream) = 0;
 };
 
 // Throws when it makes no sense to wait any longer: a rank has ended or has given up.
@@ -57,6 +57,8 @@ struct DeviceSeat {
 class DeviceGroup {
  public:
   virtual ~DeviceGroup() = default;
+
+  virtual int gpu() const = 0;  // of this rank, by its index on the host
 
   virtual std::unique_ptr<DeviceRun> prepare(ConstBuffer input, Buffer output) = 0;
   virtual std::unique_ptr<DeviceRun> prepare_answer() = 0;  // of a rank that has joined: it has no elements

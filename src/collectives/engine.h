@@ -76,8 +76,8 @@ class Engine {
   void give_up_device(const std::string& reason);
   // Does it; if that fails, gives up the device.
   void or_give_up(const std::function<void()>& use_device);
-  // Returns when the result is in place for what is put on the operation's stream from here on.
-  void wait_in_stream(Flight& flight);
+  // Returns when the result is in place for what is put on the stream from here on.
+  void wait_in_stream(Flight& flight, void* stream);
 
   // Which operation, who is missing, and what each rank did last.
   std::string describe_stall(const Flight& flight, std::chrono::seconds waited) const;

@@ -34,8 +34,8 @@ class EngineWork final : public Work {
 
   void wait() override { engine_->wait(*flight_); }
 
-  void wait_in_stream() override {
-    engine_->wait_in_stream(*flight_);
+  void wait_in_stream(void* stream) override {
+    engine_->wait_in_stream(*flight_, stream);
     is_handed_over_ = flight_->device != nullptr;
   }
 
@@ -110,6 +110,10 @@ class EngineBackend final : public Backend {
   }
   int rank() const override { return engine_->group().rank; }
   int size() const override { return engine_->group().size(); }
+  std::optional<int> gpu() const override {
+    if (engine_->devices() == nullptr) return std::nullopt;
+    return engine_->devices()->gpu();
+  }
 
   std::unique_ptr<Work> start(Operation operation, Then then) override {
     return std::make_unique<EngineWork>(engine_, engine_->submit(std::move(operation), std::move(then)));

@@ -17,6 +17,11 @@ void Engine::prepare_device(Flight& flight) {
         fmt::format("{}: its elements lie on a GPU, and this run uses none: see the first lines of its log",
                     to_string(flight.operation.kind)));
   }
+  for (const int gpu : {flight.operation.input.gpu, flight.operation.output.gpu}) {
+    if (gpu == -1 || gpu == devices_->gpu()) continue;
+    throw UsageError(fmt::format("{}: its elements lie on GPU {}, and this rank uses GPU {}: move them there",
+                                 to_string(flight.operation.kind), gpu, devices_->gpu()));
+  }
   or_give_up([&] { flight.device = devices_->prepare(flight.operation.input, flight.operation.output); });
 }
 
@@ -127,14 +132,14 @@ DeviceTerms Engine::device_terms(const Flight& flight) {
   return terms;
 }
 
-void Engine::wait_in_stream(Flight& flight) {
+void Engine::wait_in_stream(Flight& flight, void* stream) {
   if (!flight.device) return wait(flight);
   or_give_up([&] {
     for (int looks = 0; !flight.finished && !flight.device->is_on_stream(); ++looks) {
       host_->scheduler.poll(*this, flight);
       host_->scheduler.pause(looks);
     }
-    if (!flight.problem) flight.device->let_stream_wait();
+    if (!flight.problem) flight.device->let_wait(stream);
   });
   if (flight.problem) std::rethrow_exception(flight.problem);
   free_name(flight);  // the host may be steps ahead of the device, and uses its names again

@@ -1,4 +1,5 @@
 // Stands in for CUDA and NCCL in a build without them.
+#include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/nccl_runtime.h>
 #include <fedrun/core/error.h>
 
@@ -9,5 +10,9 @@ GpuFinding find_gpu(std::optional<int>, const Topology&) {
 }
 void use_gpu(int) {}
 MakeDeviceGroup nccl_groups(int) { return {}; }
+
+void copy_on_device(std::span<const CopyPiece>, const DeviceCopy&, void*) {
+  throw BackendError("elements on a GPU: CUDA is not in this build: configure with --preset cuda");
+}
 
 }  // namespace fedrun

@@ -16,6 +16,7 @@ class NcclGroup final : public DeviceGroup, public std::enable_shared_from_this<
   NcclGroup(int gpu, int rank, int ranks, std::shared_ptr<NcclCommunicator> communicator)
       : gpu_(gpu), rank_(rank), ranks_(ranks), communicator_(std::move(communicator)) {}
 
+  int gpu() const override { return gpu_; }
   std::unique_ptr<DeviceRun> prepare(ConstBuffer input, Buffer output) override;
   std::unique_ptr<DeviceRun> prepare_answer() override;
   bool may_launch() const override { return !is_launching_; }

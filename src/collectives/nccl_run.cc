@@ -71,9 +71,9 @@ Run::Progress NcclRun::advance() {
   return progress(done_.has_happened(), false);
 }
 
-void NcclRun::let_stream_wait() {
+void NcclRun::let_wait(void* stream) {
   group_->use_gpu();
-  done_.let_wait(static_cast<cudaStream_t>(input_->stream));
+  done_.let_wait(static_cast<cudaStream_t>(stream));
 }
 
 void* NcclRun::scratch(CudaScratch& owner, std::size_t count) const {

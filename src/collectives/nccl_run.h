@@ -23,7 +23,7 @@ class NcclRun final : public DeviceRun {
   void launch(const DeviceTerms& terms) override;
   Progress advance() override;
   bool is_on_stream() const override { return state_ == State::on_stream; }
-  void let_stream_wait() override;
+  void let_wait(void* stream) override;
 
  private:
   enum class State { prepared, launching, on_stream };

@@ -56,6 +56,7 @@ struct Buffer {
   DataType type = DataType::f32;
   Device device = Device::cpu;
   void* stream = nullptr;
+  int gpu = -1;  // its index on this host, where the caller knows it: another than this rank's is an error
 
   std::size_t bytes() const { return count * size_of(type); }
 };
@@ -67,13 +68,19 @@ struct ConstBuffer {
   DataType type = DataType::f32;
   Device device = Device::cpu;
   void* stream = nullptr;
+  int gpu = -1;
 
   ConstBuffer() = default;
   ConstBuffer(const void* where, std::size_t elements, DataType element_type, Device on = Device::cpu,
               void* ready_on = nullptr)
       : data(where), count(elements), type(element_type), device(on), stream(ready_on) {}
   ConstBuffer(const Buffer& buffer)
-      : data(buffer.data), count(buffer.count), type(buffer.type), device(buffer.device), stream(buffer.stream) {}
+      : data(buffer.data),
+        count(buffer.count),
+        type(buffer.type),
+        device(buffer.device),
+        stream(buffer.stream),
+        gpu(buffer.gpu) {}
 
   std::size_t bytes() const { return count * size_of(type); }
 };

@@ -15,10 +15,10 @@ class Work {
   // Returns when the result is in place; throws what went wrong.
   virtual void wait() = 0;
 
-  // Of elements on a GPU: returns when their stream has been told to wait for the result, which is in place for all
-  // that is put on the stream afterwards. What goes wrong later is thrown by the next operation on the group's GPUs.
-  // Elements on the CPU are waited for.
-  virtual void wait_in_stream() { wait(); }
+  // Of elements on a GPU: returns when the stream, a cudaStream_t, has been told to wait for the result, which is in
+  // place for all that is put on the stream afterwards. What goes wrong later is thrown by the next operation on the
+  // group's GPUs. Elements on the CPU are waited for.
+  virtual void wait_in_stream(void* /*stream*/) { wait(); }
 };
 
 }  // namespace fedrun

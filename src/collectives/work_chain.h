@@ -21,7 +21,7 @@ class WorkChain final : public Work {
   explicit WorkChain(Steps steps) : steps_(std::move(steps)) {}
 
   ~WorkChain() override {
-    if (std::uncaught_exceptions() > exceptions_at_start_) return;
+    if (is_handed_over_ || std::uncaught_exceptions() > exceptions_at_start_) return;
     try {
       wait();
     } catch (const Error&) {
@@ -37,11 +37,22 @@ class WorkChain final : public Work {
   }
 
   void wait() override {
+    for_each_step([](Work& step) { step.wait(); });
+  }
+
+  void wait_in_stream(void* stream) override {
+    for_each_step([stream](Work& step) { step.wait_in_stream(stream); });
+    is_handed_over_ = true;
+  }
+
+ private:
+  template <typename Action>
+  void for_each_step(Action action) {
     std::exception_ptr first;
     for (std::size_t i = 0; i < steps_->size(); ++i) {
       const std::shared_ptr<Work> step = (*steps_)[i];  // the list may grow meanwhile
       try {
-        step->wait();
+        action(*step);
       } catch (const Error&) {
         if (!first) first = std::current_exception();
       }
@@ -49,8 +60,8 @@ class WorkChain final : public Work {
     if (first) std::rethrow_exception(first);
   }
 
- private:
   Steps steps_;
+  bool is_handed_over_ = false;  // the stream waits, so nobody else has to
   int exceptions_at_start_ = std::uncaught_exceptions();
 };
 

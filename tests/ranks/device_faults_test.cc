@@ -46,7 +46,7 @@ void use_everything(Communicator& group, const OwnThings& own) {
   const std::size_t total = (size - 1) * (count / 2) + count / 2 + 1;
   const std::size_t mine = uneven[static_cast<std::size_t>(group.rank())];
   const auto wait = [&](std::unique_ptr<Work> work) {
-    work->wait_in_stream();
+    work->wait_in_stream(stream.get());
     work->wait();
   };
   wait(group.allreduce_async(buffer(first, count), {.op = ReduceOp::sum, .prescale = 0.5}));

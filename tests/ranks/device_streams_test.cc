@@ -64,7 +64,7 @@ TEST_F(DeviceStreams, LetTheHostGoOn) {
   {
     const auto work = group_.allreduce_async(buffer(), {.op = ReduceOp::sum});
     const auto start = std::chrono::steady_clock::now();
-    work->wait_in_stream();
+    work->wait_in_stream(stream_.get());
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "the host waited for the kernel";
     EXPECT_FALSE(work->done());
     EXPECT_THROW(work->wait(), PeerLostError);
@@ -75,7 +75,7 @@ TEST_F(DeviceStreams, LetTheHostGoOn) {
 
 TEST_F(DeviceStreams, NamesAreFreeOnceTheStreamWaits) {
   for (int step = 0; step < 5; ++step) {
-    group_.allreduce_async(buffer(), {.op = ReduceOp::max, .name = "bucket"})->wait_in_stream();
+    group_.allreduce_async(buffer(), {.op = ReduceOp::max, .name = "bucket"})->wait_in_stream(stream_.get());
   }
   group_.barrier();
   const auto last = group_.allreduce_async(buffer(), {.op = ReduceOp::max, .name = "bucket"});
@@ -93,7 +93,7 @@ TEST_F(DeviceStreams, AllocatedMemoryIsZeroedAndReduced) {
 
 TEST_F(DeviceStreams, AGroupIsMadeWhileItsParentIsBusy) {
   const auto work = group_.allreduce_async(buffer(), {.op = ReduceOp::sum});
-  work->wait_in_stream();
+  work->wait_in_stream(stream_.get());
   Communicator child = group_.split({.key = -group_.rank()});
   work->wait();
   child.allreduce(buffer(), {.op = ReduceOp::sum});

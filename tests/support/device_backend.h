@@ -75,7 +75,7 @@ class CopiedWork final : public Work {
   void wait() override {
     if (has_result_) return;
     try {
-      waits_in_stream_ ? work_->wait_in_stream() : work_->wait();
+      waits_in_stream_ ? work_->wait_in_stream(stream_) : work_->wait();
     } catch (const Error&) {
       has_failed_ = true;
       throw;
