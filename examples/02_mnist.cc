@@ -115,11 +115,12 @@ int main(int argc, char** argv) {
     size_t step = 0;
     for (auto& batch : *loader) {
       optimizer.zero_grad();
-      const auto output = model->forward(batch.data);
-      const auto loss = torch::cross_entropy_loss(output, batch.target);
+      const auto target = batch.target.to(session.device());
+      const auto output = model->forward(batch.data.to(session.device()));
+      const auto loss = torch::cross_entropy_loss(output, target);
       loss.backward();   // reduces as it goes
       optimizer.step();  // waits, then steps
-      add_batch(meter, output, batch.target, loss.item<double>());
+      add_batch(meter, output, target, loss.item<double>());
       bar.advance(static_cast<size_t>(batch.data.size(0) * world.size()),
                   {.loss = meter.mean("loss"), .communication_seconds = optimizer.communication_seconds()});
       if (++step % 50 != 0 && step != steps) continue;
@@ -142,7 +143,7 @@ int main(int argc, char** argv) {
   }
 
   average_running_statistics(world, *model);
-  const fedrun::Meter test = evaluate(world, model, sets.test);
+  const fedrun::Meter test = evaluate(session, model, sets.test);
   if (is_first) {
     fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples("accuracy"), sets.test.name,
                100 * test.mean("accuracy"));

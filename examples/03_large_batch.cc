@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
 
   torch::manual_seed(1);
   fedrun::models::ConvNet model;
+  model->to(session.device());
   fedrun::broadcast_parameters(world, *model);
   const auto op = flags->method == Method::adasum ? fedrun::ReduceOp::adasum : fedrun::ReduceOp::average;
   fedrun::DistributedOptimizer optimizer(world, make_optimizer(*flags, *model), model->named_parameters(), {.op = op});
@@ -82,12 +83,13 @@ int main(int argc, char** argv) {
     fedrun::Meter meter;
     for (auto& batch : *loader) {
       optimizer.zero_grad();
-      const auto output = model->forward(batch.data);
-      const auto loss = torch::cross_entropy_loss(output, batch.target);
+      const auto target = batch.target.to(session.device());
+      const auto output = model->forward(batch.data.to(session.device()));
+      const auto loss = torch::cross_entropy_loss(output, target);
       loss.backward();
       optimizer.step();
       schedule.step();
-      add_batch(meter, output, batch.target, loss.item<double>());
+      add_batch(meter, output, target, loss.item<double>());
     }
     const fedrun::Meter all = meter.over_ranks(world);
     if (world.rank() == 0) {
@@ -96,7 +98,7 @@ int main(int argc, char** argv) {
     }
   }
   average_running_statistics(world, *model);
-  const fedrun::Meter test = evaluate(world, model, sets.test);
+  const fedrun::Meter test = evaluate(session, model, sets.test);
   if (world.rank() == 0) {
     fmt::print("Test accuracy on {} images of {}: {:.2f} %\n", test.samples("accuracy"), sets.test.name,
                100 * test.mean("accuracy"));

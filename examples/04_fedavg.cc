@@ -93,9 +93,10 @@ int main(int argc, char** argv) {
   fedrun::check_agreement(world, "the clients' samples", {fmt::format("hash {:016x}", data.partition.hash())},
                           "Give every rank the same files and flags.");
   torch::manual_seed(flags.seed);
-  ClassificationTrainer trainer(
-      fedrun::models::make_model(flags.model, {.classes = data.classes, .sample_shape = data.clients.sample_shape()}),
-      data.clients, flags.training);
+  const fedrun::models::Model model =
+      fedrun::models::make_model(flags.model, {.classes = data.classes, .sample_shape = data.clients.sample_shape()});
+  model->to(session.device());
+  ClassificationTrainer trainer(model, data.clients, flags.training);
   RankGroups groups(world, grouping(flags, world));
   Training training(flags, data.clients, trainer, groups);
   Federation& federation = training.federation();

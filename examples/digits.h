@@ -29,8 +29,9 @@ inline void add_batch(fedrun::Meter& meter, const torch::Tensor& output, const t
   meter.add("accuracy", output.argmax(1).eq(target).sum().item<double>() / count, count);
 }
 
-inline fedrun::Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvNet& model,
+inline fedrun::Meter evaluate(fedrun::Session& session, fedrun::models::ConvNet& model,
                               const fedrun::data::ImageSet& set) {
+  fedrun::Communicator& world = session.world();
   const torch::NoGradGuard no_grad;
   model->eval();
   // Each image once, on one rank, so that the accuracy is exact.
@@ -41,8 +42,9 @@ inline fedrun::Meter evaluate(fedrun::Communicator& world, fedrun::models::ConvN
                                     500);
   fedrun::Meter meter;
   for (auto& batch : *loader) {
-    const auto output = model->forward(batch.data);
-    add_batch(meter, output, batch.target, torch::cross_entropy_loss(output, batch.target).item<double>());
+    const auto target = batch.target.to(session.device());
+    const auto output = model->forward(batch.data.to(session.device()));
+    add_batch(meter, output, target, torch::cross_entropy_loss(output, target).item<double>());
   }
   model->train();
   return meter.over_ranks(world);

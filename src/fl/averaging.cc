@@ -20,16 +20,13 @@ std::string_view to_string(Outcome outcome) {
   return "late";
 }
 
-// The messages added up, the sums of weights, samples, scalars and losses, and one number per chosen client, to which
-// only the group that trained it adds: how it went.
-struct Averaging::Layout {
-  std::size_t weight;
-  std::size_t samples;
-  std::size_t scalar;
-  std::size_t loss;
-  std::size_t outcomes;
-  std::size_t count;
-};
+namespace {
+
+// What is added up besides the messages: weights, samples, scalars and losses, and one number per chosen client, to
+// which only the group that trained it adds: how it went.
+enum Number : std::size_t { weight_sum, sample_sum, scalar_sum, loss_sum, first_outcome };
+
+}  // namespace
 
 // Of all chosen clients: what is added up is divided by it, so that weights add up to 1 while nobody is dropped.
 struct Averaging::Totals {
@@ -44,23 +41,16 @@ Averaging::Averaging(RankGroups& groups, ModelTrainer& trainer, const ClientData
       model_(model),
       algorithm_(algorithm),
       options_(options),
-      sum_(groups, layout(most_clients).count, options.sums),
+      sum_(groups,
+           {.values = static_cast<std::size_t>(message_size(model, algorithm)),
+            .numbers = first_outcome + most_clients,
+            .device = model.state().device()},
+           options.sums),
       training_(groups.inner(), trainer, model, algorithm, sum_, options),
       global_(model.state().clone()) {}
 
-Averaging::Layout Averaging::layout(std::size_t chosen) const {
-  const auto size = static_cast<std::size_t>(message_size(model_, algorithm_));
-  return {.weight = size,
-          .samples = size + 1,
-          .scalar = size + 2,
-          .loss = size + 3,
-          .outcomes = size + 4,
-          .count = size + 4 + chosen};
-}
-
 RoundReport Averaging::train(std::uint64_t round, int attempt, std::vector<std::size_t> chosen) {
   RoundReport report{.round = round, .attempt = attempt, .clients = std::move(chosen)};
-  const Layout layout = this->layout(report.clients.size());
   Totals totals;
   for (const std::size_t client : report.clients) {
     const auto samples = static_cast<double>(clients_.train_samples(client));
@@ -68,11 +58,11 @@ RoundReport Averaging::train(std::uint64_t round, int attempt, std::vector<std::
     totals.weight += algorithm_.weight_of(samples);
   }
 
-  sum_.clear(layout.count);
+  sum_.clear(first_outcome + report.clients.size());
   {
     const Stopwatch watch(report.train_seconds);
     for (const std::size_t position : positions_of_this_group(report.clients)) {
-      train_client({.client = report.clients[position], .round = round, .attempt = attempt}, position, totals, layout);
+      train_client({.client = report.clients[position], .round = round, .attempt = attempt}, position, totals);
     }
   }
   {
@@ -80,12 +70,12 @@ RoundReport Averaging::train(std::uint64_t round, int attempt, std::vector<std::
     sum_.reduce();
   }
   for (std::size_t i = 0; i < report.clients.size(); ++i) {
-    const auto outcome = static_cast<Outcome>(static_cast<int>(sum_.value(layout.outcomes + i)));
+    const auto outcome = static_cast<Outcome>(static_cast<int>(sum_.number(first_outcome + i)));
     if (outcome != Outcome::finished) report.dropped.push_back({report.clients[i], outcome});
   }
-  const double weight = sum_.value(layout.weight);
-  report.samples = sum_.value(layout.samples) * totals.samples;
-  report.local_loss = weight > 0 ? sum_.value(layout.loss) / weight : 0;
+  const double weight = sum_.number(weight_sum);
+  report.samples = sum_.number(sample_sum) * totals.samples;
+  report.local_loss = weight > 0 ? sum_.number(loss_sum) / weight : 0;
   return report;
 }
 
@@ -102,31 +92,30 @@ std::vector<std::size_t> Averaging::positions_of_this_group(const std::vector<st
   return assign_by_cost(costs, static_cast<std::size_t>(groups_.count()))[static_cast<std::size_t>(groups_.group())];
 }
 
-void Averaging::train_client(const TrainingKey& key, std::size_t position, const Totals& totals, const Layout& layout) {
+void Averaging::train_client(const TrainingKey& key, std::size_t position, const Totals& totals) {
   const ClientWork work = training_.run(key, global_);
-  sum_.add(layout.outcomes + position, static_cast<double>(work.outcome));
+  sum_.add_number(first_outcome + position, static_cast<double>(work.outcome));
   if (work.outcome != Outcome::finished || totals.samples == 0) return;
   const double samples = work.samples.value_or(static_cast<double>(clients_.train_samples(key.client)));
   const double weight = algorithm_.weight_of(samples) / totals.weight;
   sum_.add(0, training_.message(), weight);
-  sum_.add(layout.weight, weight);
-  sum_.add(layout.samples, samples / totals.samples);
-  sum_.add(layout.scalar, weight * work.scalar);
-  sum_.add(layout.loss, weight * work.loss);
+  sum_.add_number(weight_sum, weight);
+  sum_.add_number(sample_sum, samples / totals.samples);
+  sum_.add_number(scalar_sum, weight * work.scalar);
+  sum_.add_number(loss_sum, weight * work.loss);
 }
 
 void Averaging::apply(const RoundReport& report) {
   const torch::NoGradGuard no_grad;
-  const Layout layout = this->layout(report.clients.size());
-  const double weight = sum_.value(layout.weight);
+  const double weight = sum_.number(weight_sum);
   if (weight > 0) {
     const std::int64_t weights = model_.weight_count();
     const std::int64_t state = model_.state_count();
-    const torch::Tensor average = sum_.values(0, layout.weight).div_(weight);
+    const torch::Tensor average = sum_.values(0, static_cast<std::size_t>(training_.message().numel())).div_(weight);
     algorithm_.apply(global_.narrow(0, 0, weights), {.clients = report.finished(),
                                                      .delta = average.narrow(0, 0, weights),
                                                      .extra = average.narrow(0, state, average.numel() - state),
-                                                     .scalar = sum_.value(layout.scalar) / weight});
+                                                     .scalar = sum_.number(scalar_sum) / weight});
     global_.narrow(0, weights, state - weights).add_(average.narrow(0, weights, state - weights));
   }
   give_model_to(std::nullopt);

@@ -46,12 +46,10 @@ class Averaging {
   int home_of(std::size_t client) const;
 
  private:
-  struct Layout;  // of a round's sum
   struct Totals;
 
-  Layout layout(std::size_t chosen) const;
   std::vector<std::size_t> positions_of_this_group(const std::vector<std::size_t>& chosen);
-  void train_client(const TrainingKey& key, std::size_t position, const Totals& totals, const Layout& layout);
+  void train_client(const TrainingKey& key, std::size_t position, const Totals& totals);
 
   RankGroups& groups_;
   const ClientData& clients_;

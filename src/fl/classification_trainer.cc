@@ -41,6 +41,7 @@ std::optional<LinearClassifier> find_linear_classifier(const models::Model& mode
   const auto* linear = layers.front()->as<torch::nn::LinearImpl>();
   if (linear == nullptr || !linear->bias.defined()) return std::nullopt;
   if (!linear->weight.requires_grad() || !linear->bias.requires_grad()) return std::nullopt;
+  if (!linear->weight.device().is_cpu()) return std::nullopt;
   if (linear->options.in_features() != c10::multiply_integers(sample_shape)) return std::nullopt;
   return LinearClassifier(static_cast<std::size_t>(linear->options.in_features()),
                           static_cast<std::size_t>(linear->options.out_features()),
@@ -140,7 +141,7 @@ LocalResult ClassificationTrainer::train(LocalTask& task) {
 }
 
 double ClassificationTrainer::backward(Indices samples) {
-  const Samples batch = clients_.gather(samples);
+  const Samples batch = on_device(clients_.gather(samples));
   const torch::Tensor loss = torch::cross_entropy_loss(model_.forward(batch.inputs), batch.targets);
   loss.backward();
   return loss.item<double>();
@@ -184,8 +185,14 @@ void ClassificationTrainer::test_client(std::size_t client, Meter& metrics) {
   }
 }
 
-void ClassificationTrainer::measure(Split split, const Samples& batch, Meter& metrics) {
+Samples ClassificationTrainer::on_device(const Samples& samples) const {
+  const torch::Device device = model_->parameters().front().device();
+  return {samples.inputs.to(device), samples.targets.to(device)};
+}
+
+void ClassificationTrainer::measure(Split split, const Samples& samples_to_test, Meter& metrics) {
   const std::string name = split == Split::train ? "train" : "test";
+  const Samples batch = on_device(samples_to_test);
   const torch::Tensor output = model_.forward(batch.inputs);
   const auto samples = static_cast<double>(batch.targets.size(0));
   metrics.add(name + "_loss", torch::cross_entropy_loss(output, batch.targets).item<double>(), samples);

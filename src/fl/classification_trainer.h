@@ -47,7 +47,8 @@ class ClassificationTrainer : public ModelTrainer {
   // model's, times rate, are added to `sum`, which may be the weights themselves.
   double backward(Indices samples);
   double add_linear_gradient(Indices samples, const FlatModel& model, double rate, const torch::Tensor& sum);
-  void measure(Split split, const Samples& batch, Meter& metrics);
+  void measure(Split split, const Samples& samples_to_test, Meter& metrics);
+  Samples on_device(const Samples& samples) const;  // where the model is
 
   models::Model model_;
   std::optional<LinearClassifier> linear_;  // the model, if it is one

@@ -4,7 +4,7 @@
 #include <fedrun/core/log.h>
 #include <fedrun/fl/client_training.h>
 #include <fedrun/fl/group_state.h>
-#include <fedrun/train/tensor_buffer.h>
+#include <fedrun/train/tensor_collectives.h>
 
 #include <string_view>
 
@@ -46,7 +46,7 @@ ClientTraining::ClientTraining(Communicator& group, ModelTrainer& trainer, FlatM
       algorithm_(algorithm),
       sum_(sum),
       options_(options),
-      message_(torch::zeros({message_size(model, algorithm)})),
+      message_(torch::zeros({message_size(model, algorithm)}, model.state().options())),
       change_(message_.narrow(0, 0, model.state_count())),
       delta_(message_.narrow(0, 0, model.weight_count())),
       buffer_change_(change_.narrow(0, model.weight_count(), model.buffers().numel())),
@@ -109,7 +109,7 @@ Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor&
 bool ClientTraining::take_change(const TrainingKey& key, const torch::Tensor& global_state) {
   const torch::NoGradGuard no_grad;
   // The ranks of a group have seen different samples of each batch.
-  if (group_.size() > 1 && model_.buffers().numel() > 0) group_.allreduce(buffer_of(model_.buffers(), "buffers"));
+  if (group_.size() > 1 && model_.buffers().numel() > 0) allreduce_(group_, model_.buffers());
 
   torch::sub_out(change_, model_.state(), global_state);
   if (!sum_.fits(change_)) return false;
@@ -129,7 +129,8 @@ void ClientTraining::take_buffers(std::size_t client) {
 
 void ClientTraining::add_noise(const TrainingKey& key) {
   const auto generator = at::detail::createCPUGenerator(seed_of(options_.seed, noise_stream, key));
-  delta_.add_(at::normal(0, options_.noise_multiplier * options_.clip_norm, delta_.sizes(), generator));
+  const torch::Tensor noise = at::normal(0, options_.noise_multiplier * options_.clip_norm, delta_.sizes(), generator);
+  delta_.add_(noise.to(delta_.device()));
 }
 
 }  // namespace fedrun::fl

@@ -92,7 +92,8 @@ void Federation::write_files(const fs::path& directory) {
 void Federation::read_files(const fs::path& directory) {
   const torch::NoGradGuard no_grad;
   torch::serialize::InputArchive archive;
-  archive.load_from(directory / global_file);
+  const torch::Device device = global_state().device();  // whichever it was saved from
+  archive.load_from(directory / global_file, device);
   c10::IValue algorithm;
   c10::IValue round;
   archive.read("algorithm", algorithm);
@@ -115,8 +116,8 @@ void Federation::read_files(const fs::path& directory) {
     // Whichever group wrote it: this run may have another number of groups.
     for (int group = 0; fs::exists(directory / memory_file(kind, group)); ++group) {
       torch::serialize::InputArchive of_clients;
-      of_clients.load_from(directory / memory_file(kind, group));
-      const torch::Tensor clients = read_tensor(of_clients, "clients");
+      of_clients.load_from(directory / memory_file(kind, group), device);
+      const torch::Tensor clients = read_tensor(of_clients, "clients").cpu();
       for (std::int64_t i = 0; i < clients.numel(); ++i) {
         const auto client = static_cast<std::size_t>(clients[i].item<std::int64_t>());
         if (averaging_.home_of(client) != groups_.group()) continue;

@@ -1,5 +1,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/fl/flat_model.h>
+#include <fedrun/train/gradient_bucket.h>
+#include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
 #include <string>
@@ -7,22 +9,25 @@
 namespace fedrun::fl {
 namespace {
 
-void check_parameters(const torch::nn::Module& module) {
+torch::Device device_of(const torch::nn::Module& module, const Communicator& group) {
+  if (module.parameters().empty()) throw UsageError("the model has no parameters: there is nothing to average");
+  const torch::Device device = module.parameters().front().device();
   for (const auto& parameter : module.named_parameters()) {
-    if (parameter.value().scalar_type() != torch::kFloat32 || !parameter.value().device().is_cpu()) {
-      throw UsageError(fmt::format("parameter '{}' is {} on {}: federated averaging takes f32 on the CPU",
+    check_device(group, parameter.value(), parameter.key());
+    if (parameter.value().scalar_type() != torch::kFloat32 || parameter.value().device() != device) {
+      throw UsageError(fmt::format("parameter '{}' is {} on {}: federated averaging takes f32, all of it on one device",
                                    parameter.key(), torch::toString(parameter.value().scalar_type()),
                                    parameter.value().device().str()));
     }
   }
-  if (module.parameters().empty()) throw UsageError("the model has no parameters: there is nothing to average");
+  return device;
 }
 
-std::size_t parameter_bytes(const torch::nn::Module& module) {
-  check_parameters(module);
+Memory allocate_for_parameters(const torch::nn::Module& module, Communicator& group) {
+  const torch::Device device = device_of(module, group);
   std::size_t bytes = 0;
   for (const torch::Tensor& parameter : module.parameters()) bytes += static_cast<std::size_t>(parameter.nbytes());
-  return bytes;
+  return allocate_on(device, bytes, group);
 }
 
 // What is averaged of a model besides its parameters.
@@ -37,7 +42,7 @@ std::vector<torch::Tensor> float_buffers(const torch::nn::Module& module) {
 }  // namespace
 
 FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
-    : parameters_(module.parameters()), memory_(group.allocate(parameter_bytes(module))) {
+    : parameters_(module.parameters()), memory_(std::make_shared<Memory>(allocate_for_parameters(module, group))) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> parts = parameters_;
   for (const torch::Tensor& buffer : float_buffers(module)) parts.push_back(buffer);
@@ -45,10 +50,10 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
   for (const torch::Tensor& part : parts) flattened.push_back(part.detach().flatten());
   state_ = torch::cat(flattened);
 
-  const auto weight_count = static_cast<std::int64_t>(memory_.bytes() / sizeof(float));
+  const auto weight_count = static_cast<std::int64_t>(memory_->bytes() / sizeof(float));
   weights_ = state_.narrow(0, 0, weight_count);
   buffers_ = state_.narrow(0, weight_count, state_.numel() - weight_count);
-  gradients_ = torch::from_blob(memory_.data(), {weight_count}, torch::kFloat32);
+  gradients_ = tensor_in(memory_, 0, static_cast<std::size_t>(weight_count), state_.options());
   weights_.mutable_grad() = gradients_;
 
   std::int64_t first = 0;
@@ -57,8 +62,7 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
     parts[i].set_data(state_.narrow(0, first, count).view(parts[i].sizes()));
     if (i < parameters_.size()) {
       // Not a view in Torch's sense, which zero_grad() could not detach.
-      gradient_views_.push_back(
-          torch::from_blob(gradients_.data_ptr<float>() + first, parts[i].sizes(), torch::kFloat32));
+      gradient_views_.push_back(tensor_like_in(memory_, static_cast<std::size_t>(first), parts[i]));
       parameters_[i].mutable_grad() = gradient_views_.back();
     }
     first += count;

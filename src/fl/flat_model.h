@@ -15,7 +15,7 @@ namespace fedrun::fl {
 // the group must outlive it.
 class FlatModel {
  public:
-  // Throws UsageError for parameters that are not f32 on the CPU, and for a model without parameters.
+  // Throws UsageError for parameters that are not f32 on one device of this rank, and for a model without parameters.
   FlatModel(torch::nn::Module& module, Communicator& group);
 
   // Parameters, then float buffers.
@@ -35,7 +35,7 @@ class FlatModel {
 
  private:
   std::vector<torch::Tensor> parameters_;
-  Memory memory_;  // of the gradients, which the group reduces where they lie
+  std::shared_ptr<Memory> memory_;  // of the gradients, which the group reduces where they lie; shared with them
   torch::Tensor state_;
   torch::Tensor weights_;
   torch::Tensor buffers_;

@@ -1,7 +1,7 @@
 #include <fedrun/core/error.h>
 #include <fedrun/fl/group_state.h>
 #include <fedrun/fl/model_trainer.h>
-#include <fedrun/train/tensor_buffer.h>
+#include <fedrun/train/tensor_collectives.h>
 
 namespace fedrun::fl {
 
@@ -10,7 +10,7 @@ void LocalTask::finish_gradients(std::size_t samples_of_this_rank) {
   if (group.size() > 1) {
     const TrainingState state = state_of_group(group, TrainingState::goes_on);
     if (state != TrainingState::goes_on) throw StoppedByGroup{state};
-    group.allreduce(buffer_of(model.gradients(), "gradients"), {.weight = static_cast<double>(samples_of_this_rank)});
+    allreduce_(group, model.gradients(), {.weight = static_cast<double>(samples_of_this_rank)});
   }
   if (correct_gradients) correct_gradients();
 }

@@ -147,12 +147,17 @@ void RankGroups::sum_across(Buffer buffer) {
 void RankGroups::sum_shard(Buffer buffer) {
   if (inner_.size() == 1) return outer_->allreduce(buffer, {.op = ReduceOp::sum});
   const std::vector<std::size_t> counts = inner_.equal_parts(buffer.count);
-  const auto mine = static_cast<std::size_t>(inner_.rank());
   const std::size_t first = std::accumulate(counts.begin(), counts.begin() + inner_.rank(), std::size_t{0});
-  auto* bytes = static_cast<std::byte*>(buffer.data) + first * size_of(buffer.type);
-  std::vector<std::byte> sent(counts[mine] * size_of(buffer.type));  // a gather's input must not overlap its output
-  const Buffer shard{sent.data(), counts[mine], buffer.type};
-  outer_->allreduce(ConstBuffer(bytes, counts[mine], buffer.type), shard, {.op = ReduceOp::sum});
+  Buffer part = buffer;
+  part.data = static_cast<std::byte*>(buffer.data) + first * size_of(buffer.type);
+  part.count = counts[static_cast<std::size_t>(inner_.rank())];
+  // A gather's input must not overlap its output. The first part is the longest, so all ranks allocate at once.
+  const std::size_t longest_bytes = counts.front() * size_of(buffer.type);
+  std::optional<Memory>& memory = shards_[buffer.device == Device::cpu ? 0 : 1];
+  if (!memory || memory->bytes() < longest_bytes) memory.emplace(inner_.allocate(longest_bytes, buffer.device));
+  Buffer shard = part;
+  shard.data = memory->data();
+  outer_->allreduce(part, shard, {.op = ReduceOp::sum});
   inner_.allgather(shard, buffer, counts);
 }
 

@@ -4,6 +4,7 @@
 #include <fedrun/collectives/communicator.h>
 #include <fedrun/collectives/types.h>
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -46,7 +47,8 @@ class RankGroups {
   int count_;
   bool is_even_;  // all groups have the same size
   Communicator inner_;
-  std::optional<Communicator> outer_;  // this rank's counterparts in the other groups, where it has some
+  std::optional<Communicator> outer_;            // this rank's counterparts in the other groups, where it has some
+  std::array<std::optional<Memory>, 2> shards_;  // for what sum_across() sends, of the CPU and of the GPU
 };
 
 }  // namespace fedrun::fl

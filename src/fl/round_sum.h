@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace fedrun::fl {
 
@@ -13,38 +14,46 @@ namespace fedrun::fl {
 // whose sum is the same in whatever order, so that results do not depend on the number of ranks.
 enum class SumOrder { fast, exact };
 
-// Holds `count` elements, of whatever meaning the caller gives them: memory does not depend on the number of clients.
-// Values are f32 and lie in one piece. Used by one thread.
+// Holds values, of whatever meaning the caller gives them, and a few numbers besides: memory does not depend on how
+// many clients add to them. Used by one thread.
 class RoundSum {
  public:
+  // Values are f32, lie in one piece and on `device`.
+  struct Room {
+    std::size_t values = 0;
+    std::size_t numbers = 0;
+    torch::Device device = torch::kCPU;
+  };
+
   // Collective over the world.
-  RoundSum(RankGroups& groups, std::size_t count, SumOrder order);
+  RoundSum(RankGroups& groups, const Room& room, SumOrder order);
 
-  // Forgets everything; the next sum has so many elements, at most as many as there is room for.
-  void clear(std::size_t count);
+  // Forgets everything; the next sum has so many numbers, at most as many as there is room for.
+  void clear(std::size_t numbers);
 
-  // Adds weight · values to the elements from `first` on. Those must fit, see fits().
+  // Adds weight · values to the values from `first` on. Those must fit, see fits().
   void add(std::size_t first, const torch::Tensor& values, double weight);
-  void add(std::size_t element, double value);
+  void add_number(std::size_t index, double number);
 
   // Can the values be added, with weights up to 1? No NaN, nothing infinite, and in exact sums
   // nothing too large.
   bool fits(const torch::Tensor& values) const;
 
-  // Collective over the world: from now on the elements are the sums of all groups.
+  // Collective over the world: from now on all of them are the sums of all groups.
   void reduce();
 
   torch::Tensor values(std::size_t first, std::size_t count) const;  // f32
-  double value(std::size_t element) const;
+  double number(std::size_t index) const;
 
  private:
   torch::Tensor part(std::size_t first, std::size_t count) const;
 
   RankGroups& groups_;
   SumOrder order_;
-  Memory memory_;
-  torch::Tensor elements_;  // f32 or i64, in memory_
-  std::size_t count_ = 0;
+  Room room_;
+  std::shared_ptr<Memory> memory_;  // shared with the elements
+  torch::Tensor elements_;          // f32 or i64, in memory_: the values, then the numbers
+  torch::Tensor numbers_;           // where the host adds to them
 };
 
 }  // namespace fedrun::fl

@@ -12,9 +12,11 @@ AdasumStep::AdasumStep(Communicator& group, const std::vector<NamedParameter>& p
     change.name = fmt::format("Adasum {}: {}", number, name);
     change.parameter = tensor;
     change.start = torch::empty_like(tensor.detach(), torch::MemoryFormat::Contiguous);
+    // In host memory, wherever the parameter lies: Adasum knows no other.
     change.memory = std::make_shared<Memory>(group.allocate(static_cast<std::size_t>(tensor.nbytes())));
-    change.difference = tensor_in(change.memory, 0, static_cast<std::size_t>(tensor.numel()), tensor.scalar_type())
-                            .view(tensor.sizes());
+    change.difference =
+        tensor_in(change.memory, 0, static_cast<std::size_t>(tensor.numel()), tensor.options().device(torch::kCPU))
+            .view(tensor.sizes());
   }
 }
 
@@ -26,7 +28,11 @@ void AdasumStep::combine() {
   const torch::NoGradGuard no_grad;
   std::vector<std::unique_ptr<Work>> works;
   for (Change& change : changes_) {
-    torch::sub_out(change.difference, change.parameter, change.start);
+    if (change.parameter.device().is_cpu()) {
+      torch::sub_out(change.difference, change.parameter, change.start);
+    } else {
+      change.difference.copy_(change.parameter - change.start);
+    }
     const Buffer difference = buffer_of(change.difference, change.name);
     works.push_back(group_.allreduce_async(difference, {.op = ReduceOp::adasum,
                                                         .wire = difference.type == DataType::f32 ? wire_ : std::nullopt,
@@ -34,7 +40,8 @@ void AdasumStep::combine() {
   }
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     works[i]->wait();
-    changes_[i].parameter.copy_(changes_[i].start.add_(changes_[i].difference));
+    const Change& change = changes_[i];
+    change.parameter.copy_(change.start.add_(change.difference.to(change.parameter.device())));
   }
 }
 

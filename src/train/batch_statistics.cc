@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 
 namespace fedrun {
 namespace {
@@ -24,6 +25,12 @@ void add_ranks(Communicator& group, const torch::Tensor& sums, const std::string
   }
 }
 
+// On the host, which would else have to wait for the GPU to read it there.
+double add_counts(Communicator& group, double count, const std::string& name) {
+  group.allreduce(std::span(&count, 1), {.op = ReduceOp::sum, .name = name + ".count"});
+  return count;
+}
+
 // As the input's other dimensions are broadcast over channels: (1, channels, 1, …).
 torch::Tensor by_channel(const torch::Tensor& values, const torch::Tensor& input) {
   std::vector<int64_t> sizes(static_cast<std::size_t>(input.dim()), 1);
@@ -42,7 +49,7 @@ struct Kept : torch::CustomClassHolder {
 
   // Torch's gradients of a BatchNorm that evaluates, whose statistics are constant, are the sums that are needed.
   LocalSums sum_gradients(const torch::Tensor& gradient, const torch::Tensor& input) const {
-    const auto options = torch::dtype(torch::kFloat64);
+    const auto options = input.options().dtype(torch::kFloat64);
     if (input.numel() == 0) return {torch::zeros(input.size(1), options), torch::zeros(input.size(1), options)};
     const auto [unused, normalised, sum] = at::native_batch_norm_backward(
         gradient, input, {}, shared.statistics.mean.to(input.scalar_type()),
@@ -117,18 +124,18 @@ struct Normalise : torch::autograd::Function<Normalise> {
 BatchStatistics gather_batch_statistics(Communicator& group, const torch::Tensor& input, const std::string& name) {
   const torch::NoGradGuard no_grad;
   const int64_t channels = input.size(1);
-  const torch::Tensor sums = torch::zeros(2 * channels + 1, torch::kFloat64);
+  const auto count = static_cast<double>(input.numel() / channels);
+  const torch::Tensor sums = torch::zeros(2 * channels + 1, input.options().dtype(torch::kFloat64));
   const torch::Tensor sum = sums.slice(0, 0, channels);
   const torch::Tensor square_sum = sums.slice(0, channels, 2 * channels);
-  const torch::Tensor count = sums[2 * channels];
   if (input.numel() > 0) {
     const auto [mean, variance] = at::batch_norm_update_stats(input, {}, {}, 0);
-    count.fill_(input.numel() / channels);
+    sums[2 * channels].fill_(count);
     sum.copy_(mean).mul_(count);
     square_sum.copy_(mean).square_().add_(variance).mul_(count);
   }
   add_ranks(group, sums, name + ".forward");
-  const double total = count.item<double>();
+  const double total = input.device().is_cpu() ? sums[2 * channels].item<double>() : add_counts(group, count, name);
   const torch::Tensor mean = sum / total;
   return {mean, (square_sum / total - mean.square()).clamp_min_(0), total};
 }

@@ -2,10 +2,11 @@
 #include <fedrun/core/error.h>
 #include <fedrun/train/agreement.h>
 #include <fedrun/train/broadcast.h>
+#include <fedrun/train/device_stream.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
-#include <cstring>
+#include <array>
 
 namespace fedrun {
 namespace {
@@ -17,10 +18,13 @@ constexpr std::size_t parcel_bytes = std::size_t{4} << 20;
 
 std::size_t bytes_of(const torch::Tensor& tensor) { return static_cast<std::size_t>(tensor.nbytes()); }
 
+// Small tensors of one device, and their bytes in one piece.
 struct Parcel {
   std::vector<torch::Tensor> tensors;  // contiguous
-  std::vector<std::byte> bytes;
+  torch::Tensor bytes;
 };
+
+torch::Tensor as_bytes(const torch::Tensor& contiguous) { return contiguous.view({-1}).view(torch::kUInt8); }
 
 // The user's tensor, and its elements in one piece: the same memory where that is contiguous, otherwise a copy.
 struct Target {
@@ -45,24 +49,25 @@ class Shipment {
   void add(const Target& target) {
     targets_.push_back(target);
     const torch::Tensor& contiguous = target.contiguous;
-    if (bytes_of(contiguous) >= large_bytes) {
-      start({contiguous.data_ptr(), bytes_of(contiguous), DataType::u8});
-    } else {
-      open_.tensors.push_back(contiguous);
-      open_bytes_ += bytes_of(contiguous);
-      if (open_bytes_ >= parcel_bytes) send_parcel();
-    }
+    if (contiguous.numel() == 0) return;
+    if (bytes_of(contiguous) >= large_bytes) return start(as_bytes(contiguous));
+    OpenParcel& open = open_[contiguous.device().is_cpu() ? 0 : 1];
+    open.tensors.push_back(as_bytes(contiguous));
+    open.bytes += bytes_of(contiguous);
+    if (open.bytes >= parcel_bytes) send(open);
   }
 
   void finish() {
-    if (open_bytes_ > 0) send_parcel();
-    for (const std::unique_ptr<Work>& work : works_) work->wait();
+    for (OpenParcel& open : open_) {
+      if (open.bytes > 0) send(open);
+    }
+    for (const Sending& sending : sendings_) wait_for_result(*sending.work, sending.bytes.device());
     if (group_.rank() == options_.root) return;
     for (const Parcel& parcel : parcels_) {
-      std::size_t first = 0;
+      std::int64_t first = 0;
       for (const torch::Tensor& tensor : parcel.tensors) {
-        if (bytes_of(tensor) > 0) std::memcpy(tensor.data_ptr(), parcel.bytes.data() + first, bytes_of(tensor));
-        first += bytes_of(tensor);
+        tensor.copy_(parcel.bytes.slice(0, first, first + tensor.numel()));
+        first += tensor.numel();
       }
     }
     for (const auto& [tensor, contiguous] : targets_) {
@@ -75,33 +80,36 @@ class Shipment {
   }
 
  private:
-  void send_parcel() {
-    Parcel& parcel = parcels_.emplace_back(std::move(open_));
-    parcel.bytes.reserve(open_bytes_);
-    if (group_.rank() == options_.root) {
-      for (const torch::Tensor& tensor : parcel.tensors) {
-        const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
-        parcel.bytes.insert(parcel.bytes.end(), data, data + bytes_of(tensor));
-      }
-    }
-    parcel.bytes.resize(open_bytes_);
-    start({parcel.bytes.data(), parcel.bytes.size(), DataType::u8});
-    open_ = {};
-    open_bytes_ = 0;
+  struct OpenParcel {
+    std::vector<torch::Tensor> tensors;  // as bytes
+    std::size_t bytes = 0;
+  };
+  struct Sending {
+    torch::Tensor bytes;
+    std::unique_ptr<Work> work;  // last: its destructor may wait for what uses the above
+  };
+
+  void send(OpenParcel& open) {
+    Parcel& parcel = parcels_.emplace_back(std::move(open.tensors), torch::Tensor());
+    parcel.bytes = group_.rank() == options_.root
+                       ? torch::cat(parcel.tensors)
+                       : torch::empty(static_cast<std::int64_t>(open.bytes), parcel.tensors.front().options());
+    start(parcel.bytes);
+    open = {};
   }
 
-  void start(Buffer bytes) {
-    const std::string name = options_.name.empty() ? "" : fmt::format("{}.{}", options_.name, works_.size());
-    works_.push_back(group_.broadcast_async(bytes, {.root = options_.root, .name = name}));
+  void start(const torch::Tensor& bytes) {
+    const std::string name = options_.name.empty() ? "" : fmt::format("{}.{}", options_.name, sendings_.size());
+    sendings_.push_back(
+        {bytes, group_.broadcast_async(buffer_of(bytes, "bytes"), {.root = options_.root, .name = name})});
   }
 
   Communicator& group_;
   BroadcastOptions options_;
   std::vector<Target> targets_;
-  Parcel open_;
-  std::size_t open_bytes_ = 0;
-  std::vector<Parcel> parcels_;               // the operations hold addresses of the bytes, which moving keeps
-  std::vector<std::unique_ptr<Work>> works_;  // last: their destructors may wait for what uses the above
+  std::array<OpenParcel, 2> open_;  // of the CPU, and of the GPU
+  std::vector<Parcel> parcels_;
+  std::vector<Sending> sendings_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fedrun/train/bucket_plan.h>
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace fedrun {
@@ -20,15 +21,18 @@ std::vector<std::size_t> last_to_first(std::size_t parameters) {
 
 std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, std::span<const std::size_t> order,
                                  const BucketSizes& sizes) {
-  using Kind = std::pair<DataType, int>;  // type and group: what may share a bucket
-  std::map<Kind, std::size_t> missing;    // parameters of a group that have no slot yet
-  for (const std::size_t i : order) ++missing[{parameters[i].type, parameters[i].group}];
+  using Kind = std::tuple<DataType, Device, int>;  // what may share a bucket: type, device and group
+  const auto kind_of = [&](std::size_t i) {
+    return Kind{parameters[i].type, parameters[i].device, parameters[i].group};
+  };
+  std::map<Kind, std::size_t> missing;  // parameters of a group that have no slot yet
+  for (const std::size_t i : order) ++missing[kind_of(i)];
 
   std::vector<Bucket> closed;
   std::map<Kind, Bucket> open;
   for (const std::size_t i : order) {
     const PlannedParameter& parameter = parameters[i];
-    const Kind kind{parameter.type, parameter.group};
+    const Kind kind = kind_of(i);
     Bucket& bucket = open[kind];
     bucket.type = parameter.type;
     bucket.slots.push_back({i, bucket.elements});

@@ -13,6 +13,7 @@ struct PlannedParameter {
   std::size_t elements = 0;
   DataType type = DataType::f32;
   int group = -1;  // parameters of the same group share a bucket, whatever its size; -1: sizes decide
+  Device device = Device::cpu;
 };
 
 // A slot is where one gradient lies in its bucket.
@@ -21,7 +22,8 @@ struct BucketSlot {
   std::size_t first_element = 0;
 };
 
-// A bucket is what one allreduce moves: gradients of one type, in the order in which backward produces them.
+// A bucket is what one allreduce moves: gradients of one type on one device, in the order in which backward produces
+// them.
 struct Bucket {
   DataType type = DataType::f32;
   std::size_t elements = 0;

@@ -24,14 +24,15 @@ struct GradientBucket {
   std::size_t first_of(int rank) const;
   Buffer part_of(int rank) const;
   torch::Tensor flat() const;
+  torch::Device device() const { return gradients.front().device(); }
 };
 
-// Elements of the memory as a tensor, which keeps the memory alive.
+// Elements of the memory as a tensor like `options`, which keeps the memory alive.
 torch::Tensor tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first_element, std::size_t elements,
-                        torch::ScalarType type);
+                        const torch::TensorOptions& options);
 
-// The same in the shape and, where they are dense, the strides of the parameter: autograd adopts a gradient only if its
-// strides are those of the parameter.
+// The same in the type, the shape and, where they are dense, the strides of the parameter: autograd adopts a gradient
+// only if its strides are those of the parameter.
 torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t first_element,
                              const torch::Tensor& parameter);
 

@@ -1,4 +1,6 @@
+#include <fedrun/collectives/device_kernels.h>
 #include <fedrun/core/error.h>
+#include <fedrun/train/device_stream.h>
 #include <fedrun/train/gradient_reducer.h>
 #include <fedrun/train/sparse_gradient.h>
 #include <fedrun/train/stopwatch.h>
@@ -25,9 +27,14 @@ std::string name_of(std::string_view reducer, std::size_t index, const std::vect
   return fmt::format("{}, bucket {}: {}{}", reducer, index, first, others);
 }
 
+bool lie_alike(const torch::Tensor& one, const torch::Tensor& other) {
+  return one.strides() == other.strides() && one.is_non_overlapping_and_dense() && one.dtype() == other.dtype() &&
+         one.device() == other.device();
+}
+
 // memcpy goes past the caches where the gradient is larger than they are, which Torch's copy does not.
 void copy_elements(const torch::Tensor& from, const torch::Tensor& to) {
-  if (from.strides() == to.strides() && from.is_non_overlapping_and_dense() && from.dtype() == to.dtype()) {
+  if (lie_alike(from, to)) {
     std::memcpy(to.data_ptr(), from.const_data_ptr(), to.nbytes());
   } else {
     to.copy_(from);
@@ -47,6 +54,7 @@ struct GradientReducer::Slot {
 
 struct GradientReducer::LiveBucket {
   GradientBucket contents;
+  StreamSet streams{};      // on which the gradients of this window were made
   std::size_t missing = 0;  // parameters that still wait for a gradient in this window
   std::unique_ptr<Work> reduction;
 };
@@ -74,7 +82,7 @@ GradientReducer::GradientReducer(Communicator& group, std::vector<NamedParameter
     if (torch::autograd::impl::post_acc_grad_hooks(tensor) != nullptr) {
       throw UsageError(fmt::format("parameter '{}' already belongs to another DistributedOptimizer", name));
     }
-    check_on_cpu(tensor, name);
+    check_device(group, tensor, name);
     data_type_of_tensor(tensor, name);
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -100,8 +108,10 @@ std::size_t GradientReducer::bucket_count() const { return buckets_.size(); }
 const GradientBucket& GradientReducer::bucket(std::size_t index) const { return buckets_[index].contents; }
 
 // With no .grad yet, the fresh gradient is copied into the bucket and autograd adopts that as .grad: one copy, no
-// zeroing, no addition. Otherwise .grad lies in the bucket already and autograd adds to it.
+// zeroing, no addition. Otherwise .grad lies in the bucket already and autograd adds to it. On a GPU, where each copy
+// would be a launch, it stays where it is until all of the bucket is copied at once.
 torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const torch::Tensor& gradient) {
+  const std::lock_guard lock(mutex_);
   Slot& slot = slots_[parameter];
   if (slot.passes == options_.passes) {
     throw UsageError(
@@ -110,7 +120,8 @@ torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const tor
                     parameters_[parameter].name, options_.passes + 1, options_.passes,
                     options_.passes == 1 ? " is reduced" : "es are reduced"));
   }
-  if (!slot.gradient.defined() || parameters_[parameter].tensor.grad().defined() || gradient.is_sparse()) {
+  if (!slot.gradient.defined() || parameters_[parameter].tensor.grad().defined() || gradient.is_sparse() ||
+      !slot.gradient.device().is_cpu()) {
     return gradient;
   }
   const torch::NoGradGuard no_grad;
@@ -119,6 +130,7 @@ torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const tor
 }
 
 void GradientReducer::gradient_arrived(std::size_t parameter) {
+  const std::lock_guard lock(mutex_);
   Slot& slot = slots_[parameter];
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
   const torch::NoGradGuard no_grad;
@@ -126,6 +138,8 @@ void GradientReducer::gradient_arrived(std::size_t parameter) {
   if (gradient.is_sparse() && (slot.gradient.defined() || options_.sparse_as_dense)) gradient = gradient.to_dense();
   if (!slot.gradient.defined()) {
     if (std::ranges::find(arrivals_, parameter) == arrivals_.end()) arrivals_.push_back(parameter);
+  } else if (!gradient.device().is_cpu()) {
+    buckets_[slot.bucket].streams.add_current(gradient.device());
   } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
     // Not adopted when it was sparse, when autograd cloned it (create_graph), or when the user put another in its
     // place.
@@ -144,7 +158,36 @@ void GradientReducer::launch_complete_buckets() {
   while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0) launch(buckets_[next_bucket_++]);
 }
 
+// What lies on a GPU outside of the bucket is copied into it, in one launch where it lies alike.
+void GradientReducer::pack_on_device(LiveBucket& bucket) {
+  const torch::Device device = bucket.contents.device();
+  bucket.streams.gather_into_current(device);
+  std::vector<CopyPiece> pieces;
+  std::vector<torch::Tensor> copied;
+  for (const BucketSlot& place : bucket.contents.slots) {
+    torch::Tensor& gradient = parameters_[place.parameter].tensor.mutable_grad();
+    const torch::Tensor& in_bucket = slots_[place.parameter].gradient;
+    if (!gradient.defined() || gradient.data_ptr() == in_bucket.data_ptr()) continue;
+    if (lie_alike(gradient, in_bucket)) {
+      pieces.push_back({gradient.const_data_ptr(), in_bucket.data_ptr(), static_cast<std::uint64_t>(gradient.numel())});
+      copied.push_back(gradient);
+    } else {
+      in_bucket.copy_(gradient);
+    }
+    gradient = in_bucket.detach();
+  }
+  const DataType type = bucket.contents.buffer.type;
+  copy_on_device(pieces, {type, type}, handle_of(current_stream(device)));
+  // The memory of those that another stream has made must not be used again before this one has copied them.
+  for (const torch::Tensor& gradient : copied) gradient.record_stream(current_stream(device));
+}
+
 void GradientReducer::launch(LiveBucket& bucket) {
+  const torch::Device device = bucket.contents.device();
+  if (!device.is_cpu()) {
+    pack_on_device(bucket);
+    bucket.contents.buffer.stream = handle_of(current_stream(device));
+  }
   for (const BucketSlot& place : bucket.contents.slots) {
     if (!parameters_[place.parameter].tensor.grad().defined()) slots_[place.parameter].gradient.zero_();
   }
@@ -231,18 +274,20 @@ bool GradientReducer::all_ranks_take_part() {
 void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   std::vector<PlannedParameter> planned;
   for (const auto& [name, tensor, group] : parameters_) {
-    planned.push_back({static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name), group});
+    planned.push_back({static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name), group,
+                       tensor.device().is_cpu() ? Device::cpu : Device::cuda});
   }
   // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
-  const bool can_allocate = all_ranks_take_part();
+  const Allocation allocation = all_ranks_take_part() ? Allocation::by_group : Allocation::alone;
   for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
     const std::size_t bytes = bucket.elements * size_of(bucket.type);
     LiveBucket& live = buckets_.emplace_back();
     GradientBucket& contents = live.contents;
     contents.index = buckets_.size() - 1;
     contents.name = name_of(name_, contents.index, bucket.slots, parameters_);
-    contents.memory = std::make_shared<Memory>(can_allocate ? group_.allocate(bytes) : allocate_on_heap(bytes));
-    contents.buffer = {contents.memory->data(), bucket.elements, bucket.type};
+    const torch::Device device = parameters_[bucket.slots.front().parameter].tensor.device();
+    contents.memory = std::make_shared<Memory>(allocate_on(device, bytes, group_, allocation));
+    contents.buffer = buffer_in(contents.memory->data(), bucket.elements, bucket.type, device);
     contents.slots = bucket.slots;
     contents.parts = group_.equal_parts(bucket.elements / slot_alignment);
     for (std::size_t& part : contents.parts) part *= slot_alignment;
@@ -277,7 +322,7 @@ void GradientReducer::wait_for_all() {
   std::exception_ptr first;
   for (LiveBucket& bucket : buckets_) {
     try {
-      bucket.reduction->wait();
+      wait_for_result(*bucket.reduction, bucket.contents.device());
     } catch (const Error&) {
       if (!first) first = std::current_exception();  // the others still have to end before their memory is used again
     }

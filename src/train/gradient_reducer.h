@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct GradientReducerOptions {
 // order in which they arrived on rank 0, which is better than a guess. So the first window is reduced at its end, and
 // parameters that are frozen take no room until they are not.
 //
-// Hooks run on the thread that calls backward(); everything else is called by that same thread.
+// Hooks run on the thread that calls backward() or, for parameters on a GPU, on autograd's thread for that, one at a
+// time by a lock; everything else is called by the thread that calls backward(), outside of it.
 class GradientReducer {
  public:
   GradientReducer(Communicator& group, std::vector<NamedParameter> parameters, const GradientReducerOptions& options);
@@ -84,6 +86,7 @@ class GradientReducer {
   void gradient_arrived(std::size_t parameter);
   void launch_complete_buckets();
   void launch(LiveBucket& bucket);
+  void pack_on_device(LiveBucket& bucket);
   void reduce_window();
   void complete_partial_mean();
   std::vector<std::size_t> order_of_arrival(std::vector<std::size_t> parameters);
@@ -94,6 +97,7 @@ class GradientReducer {
   void wait_for_all();
   void close_window();
 
+  std::mutex mutex_;  // of the hooks
   Communicator& group_;
   std::vector<NamedParameter> parameters_;
   GradientReducerOptions options_;

@@ -101,9 +101,24 @@ void load_in_place_of_state(torch::serialize::InputArchive& archive, Optimizer& 
   }
 }
 
+// Where the state belongs: the root's GPU is not this rank's, and may not even be there.
+torch::Device device_of(const Optimizer& optimizer) {
+  std::optional<torch::Device> device;
+  for (const auto& group : optimizer.param_groups()) {
+    for (const torch::Tensor& parameter : group.params()) {
+      if (device && *device != parameter.device()) {
+        throw UsageError(fmt::format("the optimizer has parameters on {} and on {}: use one optimizer for each device",
+                                     device->str(), parameter.device().str()));
+      }
+      device = parameter.device();
+    }
+  }
+  return device.value_or(torch::kCPU);
+}
+
 void load(const std::string& bytes, Optimizer& optimizer, bool is_root) {
   torch::serialize::InputArchive archive;
-  archive.load_from(bytes.data(), bytes.size());
+  archive.load_from(bytes.data(), bytes.size(), device_of(optimizer));
   torch::serialize::InputArchive own;
   archive.read("optimizer", own);
   if (own.keys().empty()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fedrun/collectives/work.h>
+#include <fedrun/train/device_stream.h>
 #include <torch/torch.h>
 
 #include <memory>
@@ -16,9 +17,21 @@ struct StridedResult {
   torch::Tensor contiguous;
 };
 
+inline torch::Device device_of_result(const torch::Tensor& result) { return result.device(); }
+// The GPU, if any of them is on one.
+inline torch::Device device_of_result(const std::vector<torch::Tensor>& results) {
+  for (const torch::Tensor& result : results) {
+    if (!result.device().is_cpu()) return result.device();
+  }
+  return torch::kCPU;
+}
+
 // Owns the tensors of the operation until it has finished. Used by the thread that started it. Where a result belongs
 // into a tensor that is not contiguous, done() or wait() puts it there; one that is destroyed before waits and does
 // not.
+//
+// Results on a GPU are as those of Torch's own operations: in place for all that this thread does with them after
+// wait(), which does not wait for the GPU.
 template <typename Result>
 class Pending {
  public:
@@ -47,7 +60,7 @@ class Pending {
   };
 
   void finish() {
-    state_->work->wait();
+    wait_for_result(*state_->work, device_of_result(state_->result));
     const torch::NoGradGuard no_grad;
     for (const StridedResult& result : state_->strided) result.tensor.copy_(result.contiguous);
     state_->strided.clear();

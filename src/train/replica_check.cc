@@ -22,8 +22,9 @@ NamedTensors tensors_of(const torch::nn::Module& module, bool buffers) {
   return tensors;
 }
 
+// In host memory, where the bytes can be looked at.
 torch::Tensor contiguous(const std::string& name, const torch::Tensor& tensor) {
-  return pack(tensor, fmt::format("ReplicaCheck of '{}'", name));
+  return pack(tensor, fmt::format("ReplicaCheck of '{}'", name)).cpu();
 }
 
 std::span<const std::byte> bytes_of(const torch::Tensor& tensor) {

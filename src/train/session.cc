@@ -1,17 +1,16 @@
-#include <fedrun/core/error.h>
 #include <fedrun/train/session.h>
 #include <malloc.h>
 
 #include <cstdlib>
+#include <optional>
 
 namespace fedrun {
 namespace {
 
-torch::Device choose_device(DeviceChoice choice) {
-  if (choice == DeviceChoice::cuda) {
-    throw UsageError("FEDRUN_DEVICE=cuda: this version of fedrun trains on the CPU only; unset it or use cpu");
-  }
-  return torch::kCPU;
+torch::Device device_of(const Process& process) {
+  const std::optional<int> gpu = process.gpu_in_use();
+  if (!gpu) return torch::kCPU;
+  return {torch::kCUDA, static_cast<torch::DeviceIndex>(*gpu)};
 }
 
 // Every step allocates the same large tensors. By default glibc gives those above 32 MiB back to the system each time,
@@ -30,8 +29,8 @@ void set_torch_up(int threads) {
 
 }  // namespace
 
-Session::Session() : device_(choose_device(env().device)) { set_torch_up(threads()); }
+Session::Session() : device_(device_of(*this)) { set_torch_up(threads()); }
 
-Session::Session(const RunEnv& env) : Process(env), device_(choose_device(env.device)) { set_torch_up(threads()); }
+Session::Session(const RunEnv& env) : Process(env), device_(device_of(*this)) { set_torch_up(threads()); }
 
 }  // namespace fedrun

@@ -12,6 +12,7 @@ class Session : public Process {
   Session();
   explicit Session(const RunEnv& env);
 
+  // The GPU of this rank, or the CPU.
   torch::Device device() const { return device_; }
 
  private:

@@ -1,6 +1,8 @@
 #include <fedrun/core/error.h>
+#include <fedrun/train/device_stream.h>
 #include <fedrun/train/optimizer_state_slice.h>
 #include <fedrun/train/sharded_step.h>
+#include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,15 +47,11 @@ void ShardedStep::prepare() {
 
 void ShardedStep::take_in(const GradientBucket& bucket) {
   const torch::NoGradGuard no_grad;
-  Shared& shared = parameters_.emplace_back();
-  shared.memory = std::make_shared<Memory>(group_.allocate(bucket.buffer.bytes()));
-  shared.buffer = {shared.memory->data(), bucket.buffer.count, bucket.buffer.type};
-  const Buffer& whole = shared.buffer;
-  shared.part = {static_cast<std::byte*>(whole.data) + bucket.first_of(group_.rank()) * size_of(whole.type),
-                 bucket.part_of(group_.rank()).count, whole.type};
+  const auto& memory =
+      parameters_.emplace_back(std::make_shared<Memory>(allocate_on(bucket.device(), bucket.buffer.bytes(), group_)));
   for (const BucketSlot& slot : bucket.slots) {
     torch::Tensor tensor = reducer_.parameters()[slot.parameter].tensor;
-    const torch::Tensor in_memory = tensor_like_in(shared.memory, slot.first_element, tensor);
+    const torch::Tensor in_memory = tensor_like_in(memory, slot.first_element, tensor);
     in_memory.copy_(tensor);
     tensor.set_data(in_memory);
     cut(bucket, slot);
@@ -63,17 +61,18 @@ void ShardedStep::take_in(const GradientBucket& bucket) {
 // Hands the pieces of a parameter that belong to this rank to the optimizer, with the state that it has for them.
 void ShardedStep::cut(const GradientBucket& bucket, const BucketSlot& slot) {
   const torch::Tensor& tensor = reducer_.parameters()[slot.parameter].tensor;
-  const Shared& shared = parameters_.back();
+  const std::shared_ptr<Memory>& memory = parameters_.back();
   const std::size_t first_own = bucket.first_of(group_.rank());
-  const std::size_t end =
-      std::min(slot.first_element + static_cast<std::size_t>(tensor.numel()), first_own + shared.part.count);
+  const std::size_t end = std::min(slot.first_element + static_cast<std::size_t>(tensor.numel()),
+                                   first_own + bucket.parts[static_cast<std::size_t>(group_.rank())]);
   const auto known = optimizer_.state().find(tensor.unsafeGetTensorImpl());
   auto& stepped = optimizer_.param_groups()[option_groups_[slot.parameter]].params();
-  for (std::size_t first = std::max(slot.first_element, first_own); first < end; first += piece_elements) {
-    const std::size_t elements = std::min(piece_elements, end - first);
+  const std::size_t longest = tensor.device().is_cpu() ? piece_elements : end;  // a GPU wants few launches
+  for (std::size_t first = std::max(slot.first_element, first_own); first < end; first += longest) {
+    const std::size_t elements = std::min(longest, end - first);
     const Piece& piece =
-        pieces_.emplace_back(Piece{slot.parameter, tensor_in(shared.memory, first, elements, tensor.scalar_type()),
-                                   tensor_in(bucket.memory, first, elements, tensor.scalar_type())});
+        pieces_.emplace_back(Piece{slot.parameter, tensor_in(memory, first, elements, tensor.options()),
+                                   tensor_in(bucket.memory, first, elements, tensor.options())});
     stepped.push_back(piece.elements);
     if (known != optimizer_.state().end()) {
       optimizer_.state()[piece.elements.unsafeGetTensorImpl()] =
@@ -88,18 +87,29 @@ bool ShardedStep::was_used(const GradientBucket& bucket) const {
 }
 
 void ShardedStep::share() {
-  std::vector<std::unique_ptr<Work>> works;
+  struct Sharing {
+    torch::Device device;
+    std::unique_ptr<Work> work;
+  };
+  std::vector<Sharing> sharings;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const GradientBucket& bucket = reducer_.bucket(i);
     if (!was_used(bucket)) continue;
-    works.push_back(group_.allgather_async(parameters_[i].part, parameters_[i].buffer, bucket.parts,
-                                           {.name = bucket.name + ", parameters"}));
+    const Buffer& gradients = bucket.buffer;
+    const torch::Device device = bucket.device();
+    auto* const whole = static_cast<std::byte*>(parameters_[i]->data());
+    auto* const part = whole + bucket.first_of(group_.rank()) * size_of(gradients.type);
+    sharings.push_back(
+        {device, group_.allgather_async(
+                     buffer_in(part, bucket.parts[static_cast<std::size_t>(group_.rank())], gradients.type, device),
+                     buffer_in(whole, gradients.count, gradients.type, device), bucket.parts,
+                     {.name = bucket.name + ", parameters"})});
     for (const BucketSlot& slot : bucket.slots) {
       // By this, autograd notices that what it has kept for backward was written to.
       reducer_.parameters()[slot.parameter].tensor.unsafeGetTensorImpl()->bump_version();
     }
   }
-  for (const auto& work : works) work->wait();
+  for (const Sharing& sharing : sharings) wait_for_result(*sharing.work, sharing.device);
 }
 
 double ShardedStep::gradient_norm(double norm_type) const {

@@ -39,11 +39,6 @@ class ShardedStep {
     torch::Tensor elements;  // where the parameter lies
     torch::Tensor gradient;  // where its gradient lies
   };
-  struct Shared {
-    std::shared_ptr<Memory> memory;  // shared with the parameters, which users keep longer than the optimizer
-    Buffer buffer;
-    Buffer part;
-  };
 
   void take_in(const GradientBucket& bucket);
   void cut(const GradientBucket& bucket, const BucketSlot& slot);
@@ -53,7 +48,8 @@ class ShardedStep {
   torch::optim::Optimizer& optimizer_;
   GradientReducer& reducer_;
   std::vector<std::size_t> option_groups_;  // of the optimizer, by parameter
-  std::vector<Shared> parameters_;          // by bucket
+  // Where the parameters of each bucket lie; shared with them, because users keep them longer than the optimizer.
+  std::vector<std::shared_ptr<Memory>> parameters_;
   std::vector<Piece> pieces_;
 };
 

@@ -8,7 +8,7 @@ namespace {
 // Rows of the parameter: one sparse dimension, as embeddings make it.
 torch::Tensor as_sparse_rows(const torch::Tensor& gradient, const torch::Tensor& parameter) {
   if (gradient.defined()) return (gradient.is_sparse() ? gradient : gradient.to_sparse(1)).coalesce();
-  const torch::Tensor indices = torch::empty({1, 0}, torch::kInt64);
+  const torch::Tensor indices = torch::empty({1, 0}, parameter.options().dtype(torch::kInt64).requires_grad(false));
   std::vector<std::int64_t> sizes = parameter.sizes().vec();
   sizes[0] = 0;
   return torch::sparse_coo_tensor(indices, torch::empty(sizes, parameter.options().requires_grad(false)),

@@ -74,10 +74,6 @@ void SyncBatchNormImpl::check_input(const torch::Tensor& input) const {
     throw UsageError(fmt::format("{}: the input has the shape [{}], but (N, {}, …) is needed", name_,
                                  fmt::join(input.sizes(), ", "), options.num_features()));
   }
-  if (!input.device().is_cpu()) {
-    throw UsageError(fmt::format("{}: the input is on {}, but this version of fedrun communicates CPU tensors only",
-                                 name_, input.device().str()));
-  }
   const torch::Tensor& own = weight.defined() ? weight : running_mean;
   const torch::Dtype type = own.defined() ? own.scalar_type() : input.scalar_type();
   const bool is_known = type == torch::kFloat32 || type == torch::kFloat64;

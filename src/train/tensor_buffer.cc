@@ -1,4 +1,5 @@
 #include <fedrun/core/error.h>
+#include <fedrun/train/device_stream.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +30,10 @@ std::optional<DataType> find_data_type(torch::ScalarType type) {
   return std::nullopt;
 }
 
+constexpr std::string_view known_devices = "only those on the CPU or a CUDA GPU can be communicated; pass tensor.cpu()";
+
+bool has_known_device(const torch::Tensor& tensor) { return tensor.device().is_cpu() || tensor.device().is_cuda(); }
+
 std::string_view conversion_of(torch::ScalarType type) {
   if (torch::isComplexType(type)) return "pass torch::view_as_real(tensor)";
   return "convert it, such as with tensor.to(torch::kInt32) or tensor.to(torch::kFloat32)";
@@ -47,20 +52,39 @@ torch::ScalarType scalar_type_of(DataType type) {
   return std::ranges::find(types, type, &std::pair<torch::ScalarType, DataType>::second)->first;
 }
 
-void check_on_cpu(const torch::Tensor& tensor, std::string_view name) {
-  if (tensor.device().is_cpu()) return;
-  throw UsageError(
-      fmt::format("tensor '{}' is on {}, but this version of fedrun communicates CPU tensors only: move the model to "
-                  "session.device()",
-                  name, tensor.device().str()));
+Buffer buffer_in(void* data, std::size_t elements, DataType type, torch::Device device) {
+  if (device.is_cpu()) return {data, elements, type};
+  return {data, elements, type, Device::cuda, handle_of(current_stream(device)), device.index()};
 }
 
 Buffer buffer_of(const torch::Tensor& tensor, std::string_view name) {
-  check_on_cpu(tensor, name);
+  if (!has_known_device(tensor)) {
+    throw UsageError(fmt::format("tensor '{}' is on {}: {}", name, tensor.device().str(), known_devices));
+  }
   if (!tensor.is_contiguous()) {
     throw UsageError(fmt::format("tensor '{}' is not contiguous: pass tensor.contiguous()", name));
   }
-  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name)};
+  return buffer_in(tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name),
+                   tensor.device());
+}
+
+void check_device(const Communicator& group, const torch::Tensor& parameter, std::string_view name) {
+  if (parameter.device().is_cpu()) return;
+  const std::optional<int> gpu = group.gpu();
+  if (has_known_device(parameter) && gpu == parameter.device().index()) return;
+  throw UsageError(
+      fmt::format("parameter '{}' is on {}, and this rank reduces elements of the CPU{}: move the model to "
+                  "session.device()",
+                  name, parameter.device().str(),
+                  gpu ? fmt::format(" and of cuda:{}", *gpu) : " only, because the run uses no GPUs"));
+}
+
+Memory allocate_on(torch::Device device, std::size_t bytes, Communicator& group, Allocation allocation) {
+  if (allocation == Allocation::by_group) return group.allocate(bytes, device.is_cpu() ? Device::cpu : Device::cuda);
+  if (device.is_cpu()) return allocate_on_heap(bytes);
+  auto elements = torch::zeros(static_cast<std::int64_t>(bytes), torch::dtype(torch::kUInt8).device(device));
+  void* const data = elements.data_ptr();
+  return Memory(data, bytes, [kept = std::move(elements)]() mutable { kept.reset(); });
 }
 
 torch::Tensor pack(const torch::Tensor& tensor, std::string_view operation) {
@@ -68,10 +92,8 @@ torch::Tensor pack(const torch::Tensor& tensor, std::string_view operation) {
   if (tensor.layout() != torch::kStrided) {
     throw UsageError(fmt::format("{}: the tensor is sparse: pass tensor.to_dense()", operation));
   }
-  if (!tensor.device().is_cpu()) {
-    throw UsageError(fmt::format(
-        "{}: the tensor is on {}, but this version of fedrun communicates CPU tensors only: pass tensor.cpu()",
-        operation, tensor.device().str()));
+  if (!has_known_device(tensor)) {
+    throw UsageError(fmt::format("{}: the tensor is on {}: {}", operation, tensor.device().str(), known_devices));
   }
   if (!find_data_type(tensor.scalar_type())) {
     throw UsageError(fmt::format("{}: the tensor has type {}, which cannot be communicated: {}", operation,
@@ -81,7 +103,8 @@ torch::Tensor pack(const torch::Tensor& tensor, std::string_view operation) {
 }
 
 std::string describe_tensor(std::string_view name, const torch::Tensor& tensor) {
-  return fmt::format("{} {}[{}]", name, to_string(data_type_of_tensor(tensor, name)), fmt::join(tensor.sizes(), ", "));
+  return fmt::format("{} {}[{}]{}", name, to_string(data_type_of_tensor(tensor, name)), fmt::join(tensor.sizes(), ", "),
+                     tensor.device().is_cpu() ? "" : " on a GPU");
 }
 
 }  // namespace fedrun

@@ -12,7 +12,7 @@ namespace fedrun {
 
 // All of these are collective, and what communicator.h says holds: wrong arguments throw UsageError before anything is
 // sent, and where the ranks disagree, in shapes too, every rank throws MismatchError and the group can be used
-// afterwards. Tensors lie on the CPU and may have any strides, no elements, or no dimensions.
+// afterwards. Tensors lie on the CPU or on this rank's GPU and may have any strides, no elements, or no dimensions.
 //
 // A row is what one index of the first dimension selects; a tensor without dimensions is one row.
 //
@@ -73,6 +73,7 @@ struct Received {
   torch::Tensor tensor;  // the rows that the ranks sent here, in rank order
   Splits splits;         // how many each of them sent
 };
+inline torch::Device device_of_result(const Received& received) { return received.tensor.device(); }
 Received alltoall(Communicator& group, const torch::Tensor& tensor, const Splits& splits = {},
                   const ExchangeOptions& options = {});
 Pending<Received> alltoall_async(Communicator& group, const torch::Tensor& tensor, const Splits& splits = {},

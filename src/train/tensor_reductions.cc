@@ -35,10 +35,16 @@ struct Targets {
   std::vector<StridedResult> strided;
 };
 
-Targets in_place(const Tensors& tensors, std::string_view operation) {
+// Adasum works in host memory.
+torch::Tensor pack_for(ReduceOp op, const torch::Tensor& tensor, std::string_view operation) {
+  const torch::Tensor contiguous = pack(tensor, operation);
+  return op == ReduceOp::adasum ? contiguous.cpu() : contiguous;
+}
+
+Targets in_place(const Tensors& tensors, std::string_view operation, ReduceOp op = ReduceOp::sum) {
   Targets targets;
   for (const torch::Tensor& tensor : tensors) {
-    const torch::Tensor contiguous = pack(tensor, operation);
+    const torch::Tensor contiguous = pack_for(op, tensor, operation);
     if (is_recorded(tensor) && !tensor.is_leaf()) {
       throw UsageError(
           fmt::format("{0}: autograd has recorded how the tensor was computed, which would no longer be true: "
@@ -155,15 +161,17 @@ torch::Tensor allreduce_(Communicator& group, const torch::Tensor& tensor, const
 }
 
 PendingTensor allreduce_async(Communicator& group, const torch::Tensor& tensor, const ReduceOptions& options) {
-  const torch::Tensor input = pack(tensor, "allreduce");
+  const torch::Tensor input = pack_for(options.op, tensor, "allreduce");
   const torch::Tensor output = torch::empty(input.sizes(), input.options());
   auto work = group.allreduce_async(ConstBuffer(buffer_of(input, "input")), buffer_of(output, "output"),
                                     with_shapes(options, {input}));
-  return {output, {input}, {}, std::move(work)};
+  if (output.device() == tensor.device()) return {output, {input}, {}, std::move(work)};
+  const torch::Tensor result = torch::empty(input.sizes(), input.options().device(tensor.device()));
+  return {result, {input}, {{result, output}}, std::move(work)};
 }
 
 PendingTensor allreduce_async_(Communicator& group, const torch::Tensor& tensor, const ReduceOptions& options) {
-  Targets targets = in_place({tensor}, "allreduce_");
+  Targets targets = in_place({tensor}, "allreduce_", options.op);
   auto work = group.allreduce_async(buffer_of(targets.contiguous[0], "result"), with_shapes(options, {tensor}));
   return {tensor, std::move(targets.contiguous), std::move(targets.strided), std::move(work)};
 }
@@ -236,7 +244,7 @@ torch::Tensor broadcast(Communicator& group, const torch::Tensor& tensor, const 
                              name = gradient_name(options.name)](const torch::Tensor& own) {
     const torch::Tensor sum = allreduce(group, own, {.op = ReduceOp::sum, .name = name});
     // Zeros that still depend on the sum, so that differentiating once more is collective again.
-    return group.rank() == root ? sum : sum.masked_fill(torch::ones({}, torch::kBool), 0);
+    return group.rank() == root ? sum : sum.masked_fill(torch::ones({}, sum.options().dtype(torch::kBool)), 0);
   };
   return differentiable(tensor, broadcast_async(group, tensor, options).wait(), gradient);
 }

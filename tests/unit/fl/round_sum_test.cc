@@ -13,20 +13,21 @@ class Sums : public testing::TestWithParam<SumOrder> {
  protected:
   Communicator world_{make_self_backend()};
   RankGroups groups_{world_};
-  RoundSum sum_{groups_, 5, GetParam()};
+  RoundSum sum_{groups_, {.values = 3, .numbers = 2}, GetParam()};
 };
 
 TEST_P(Sums, AddsWeightedValuesAndNumbers) {
-  sum_.clear(5);
+  sum_.clear(2);
   sum_.add(0, torch::tensor({1.F, 2.F, 3.F}), 0.5);
   sum_.add(1, torch::tensor({4.F, 8.F}), 0.25);
-  sum_.add(4, 7);
+  sum_.add_number(1, 7);
   sum_.reduce();
   EXPECT_TRUE(torch::equal(sum_.values(0, 3), torch::tensor({0.5F, 2.F, 3.5F})));
-  EXPECT_EQ(sum_.value(3), 0);
-  EXPECT_EQ(sum_.value(4), 7);
-  sum_.clear(2);
-  EXPECT_TRUE(torch::equal(sum_.values(0, 2), torch::zeros(2)));
+  EXPECT_EQ(sum_.number(0), 0);
+  EXPECT_EQ(sum_.number(1), 7);
+  sum_.clear(1);
+  EXPECT_TRUE(torch::equal(sum_.values(0, 3), torch::zeros(3)));
+  EXPECT_EQ(sum_.number(0), 0);
 }
 
 TEST_P(Sums, KnowsWhatFits) {
@@ -38,7 +39,7 @@ TEST_P(Sums, KnowsWhatFits) {
 }
 
 TEST_P(Sums, HasNoMoreRoomThanItWasGiven) {
-  EXPECT_EQ(test::usage_error_of([&] { sum_.clear(6); }), "a round's sum has room for 5 elements, not for 6");
+  EXPECT_EQ(test::usage_error_of([&] { sum_.clear(3); }), "a round's sum has room for 2 numbers, not for 3");
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, Sums, testing::Values(SumOrder::fast, SumOrder::exact),
@@ -50,8 +51,7 @@ TEST(ExactSums, DoNotDependOnTheOrder) {
   torch::manual_seed(1);
   const torch::Tensor values = torch::randn({50, 100}) * torch::logspace(-6, 2, 50).unsqueeze(1);
   const auto sum_in_order = [&](SumOrder order, bool backwards) {
-    RoundSum sum(groups, 100, order);
-    sum.clear(100);
+    RoundSum sum(groups, {.values = 100}, order);
     for (int i = 0; i < 50; ++i) sum.add(0, values[backwards ? 49 - i : i], 0.02);
     return sum.values(0, 100).clone();
   };

@@ -72,6 +72,12 @@ TEST(BucketPlan, SplitsGroupsByType) {
   EXPECT_EQ(parameters_of(plan_backwards(parameters)), (Lists{{1}, {2, 0}}));
 }
 
+TEST(BucketPlan, KeepsDevicesApart) {
+  const std::vector<PlannedParameter> parameters = {
+      {8, DataType::f32}, {8, DataType::f32, -1, Device::cuda}, {8, DataType::f32}};
+  EXPECT_EQ(parameters_of(plan_backwards(parameters)), (Lists{{1}, {2, 0}}));
+}
+
 TEST(BucketPlan, OfNothingIsEmpty) { EXPECT_TRUE(plan_backwards({}).empty()); }
 
 }  // namespace
