@@ -7,6 +7,7 @@
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
+#include "support/torch_device.h"
 
 namespace fedrun {
 namespace {
@@ -87,25 +88,25 @@ TEST(DistributedOptimizer, RepeatsARunBitwise) {
 }
 
 TEST(DistributedOptimizer, SumsOnRequest) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   DistributedOptimizer optimizer(world(), make_sgd(model->parameters()), model->named_parameters(),
                                  {.op = ReduceOp::sum});
-  model->forward(torch::ones({1, 2})).sum().backward();
+  model->forward(test::ones({1, 2})).sum().backward();
   optimizer.synchronize();
-  EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, world().size(), torch::kFloat32)));
+  EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, world().size(), torch::kFloat32)));
 }
 
 TEST(DistributedOptimizer, HandsReducedGradientsOutForClipping) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   broadcast_parameters(world(), *model);
   const torch::Tensor before = model->weight.detach().clone();
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters());
   // Rank r has the gradient (r, r), so the mean is (n - 1) / 2 in both places.
-  (model->forward(torch::ones({1, 2})).sum() * world().rank()).backward();
+  (model->forward(test::ones({1, 2})).sum() * world().rank()).backward();
   optimizer.synchronize();
   const double mean = (world().size() - 1) / 2.0;
-  EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, mean, torch::kFloat32)));
+  EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, mean, torch::kFloat32)));
   model->weight.mutable_grad().fill_(0.25);
   optimizer.step();
   EXPECT_TRUE(torch::equal(model->weight.detach(), before - 0.25));
@@ -113,15 +114,15 @@ TEST(DistributedOptimizer, HandsReducedGradientsOutForClipping) {
 
 TEST(DistributedOptimizer, AllowsGraphsThatDifferBetweenRanks) {
   // Even ranks use the first layer, odd ranks the second.
-  torch::nn::Linear first(torch::nn::LinearOptions(1, 1).bias(false));
-  torch::nn::Linear second(torch::nn::LinearOptions(1, 1).bias(false));
+  auto first = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
+  auto second = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::Sequential model(first, second);
   DistributedOptimizer optimizer(world(), make_sgd(model->parameters()), model->named_parameters(),
                                  {.buckets = {.first_bytes = 1, .bytes = 1}});
   const int odd_ranks = world().size() / 2;
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_grad();
-    (world().rank() % 2 == 0 ? first : second)->forward(torch::ones({1, 1})).sum().backward();
+    (world().rank() % 2 == 0 ? first : second)->forward(test::ones({1, 1})).sum().backward();
     optimizer.synchronize();
     const auto ranks = static_cast<double>(world().size());
     EXPECT_FLOAT_EQ(first->weight.grad().item<float>(), static_cast<float>((ranks - odd_ranks) / ranks));
@@ -133,13 +134,13 @@ TEST(DistributedOptimizer, AllowsGraphsThatDifferBetweenRanks) {
 }
 
 TEST(DistributedOptimizer, KeepsGradientsInTheParametersLayout) {
-  auto model = torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3));
+  auto model = test::here(torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 4, 3)));
   {
     const torch::NoGradGuard no_grad;
     model->weight.set_data(model->weight.contiguous(torch::MemoryFormat::ChannelsLast));
   }
   DistributedOptimizer optimizer(world(), make_sgd(model->parameters()), model->named_parameters());
-  model->forward(torch::ones({1, 4, 5, 5})).sum().backward();
+  model->forward(test::ones({1, 4, 5, 5})).sum().backward();
   EXPECT_EQ(model->weight.grad().strides(), model->weight.strides());
   optimizer.step();
   EXPECT_EQ(model->weight.grad().strides(), model->weight.strides());
@@ -179,12 +180,12 @@ TEST(DistributedOptimizer, LetsGradientsOutliveIt) {
   auto model = make_model();
   {
     DistributedOptimizer optimizer(world(), make_sgd(model->parameters()), model->named_parameters());
-    model->forward(torch::ones({1, 10})).sum().backward();
+    model->forward(test::ones({1, 10})).sum().backward();
     optimizer.step();
   }
   EXPECT_TRUE(model->parameters()[0].grad().isfinite().all().item<bool>());
   model->zero_grad();
-  model->forward(torch::ones({1, 10})).sum().backward();  // its hooks are gone as well
+  model->forward(test::ones({1, 10})).sum().backward();  // its hooks are gone as well
   EXPECT_TRUE(model->parameters()[0].grad().isfinite().all().item<bool>());
 }
 

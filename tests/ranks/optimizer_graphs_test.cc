@@ -8,6 +8,7 @@
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
+#include "support/torch_device.h"
 
 namespace fedrun {
 namespace {
@@ -31,14 +32,14 @@ std::unique_ptr<torch::optim::Optimizer> sgd(const torch::nn::Module& model, dou
 
 TEST(OptimizerGraphs, ParametersThatNobodyUsesStayWithoutAGradient) {
   // With weight decay, a gradient of zeros would move them; one process leaves them alone.
-  torch::nn::Linear used(torch::nn::LinearOptions(1, 1).bias(false));
-  torch::nn::Linear unused(torch::nn::LinearOptions(1, 1).bias(false));
+  auto used = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
+  auto unused = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::Sequential model(used, unused);
   const torch::Tensor before = unused->weight.detach().clone();
   DistributedOptimizer optimizer(world(), sgd(*model, 0.5), model->named_parameters());
   for (int step = 0; step < 3; ++step) {
     optimizer.zero_grad();
-    used->forward(torch::ones({1, 1})).sum().backward();
+    used->forward(test::ones({1, 1})).sum().backward();
     optimizer.step();
   }
   EXPECT_FALSE(unused->weight.grad().defined());
@@ -52,7 +53,7 @@ TEST(OptimizerGraphs, EachStepMayUseOtherParametersOnEachRank) {
   for (int step = 0; step < 12; ++step) {
     optimizer.zero_grad();
     const auto parameters = model->parameters();
-    torch::Tensor loss = torch::zeros({});
+    torch::Tensor loss = test::zeros({});
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if ((step + static_cast<int>(i) + rank()) % 3 == 0) loss = loss + parameters[i].square().sum();
     }
@@ -89,18 +90,18 @@ TEST(OptimizerGraphs, LayersFreezeAndThaw) {
 TEST(OptimizerGraphs, TwoOptimizersTakeTurns) {
   // As GANs do: the loss of the generator goes through the discriminator, which is frozen meanwhile.
   torch::manual_seed(3);
-  torch::nn::Linear generator(4, 4);
-  torch::nn::Linear discriminator(4, 1);
+  auto generator = test::here(torch::nn::Linear(4, 4));
+  auto discriminator = test::here(torch::nn::Linear(4, 1));
   DistributedOptimizer of_generator(world(), sgd(*generator), generator->named_parameters());
   DistributedOptimizer of_discriminator(world(), sgd(*discriminator), discriminator->named_parameters());
   const auto set_frozen = [&](bool is_frozen) {
     for (auto& parameter : discriminator->parameters()) parameter.set_requires_grad(!is_frozen);
   };
   for (int step = 0; step < 5; ++step) {
-    const torch::Tensor noise = torch::full({2, 4}, 0.1 * (rank() + 1));
+    const torch::Tensor noise = test::full({2, 4}, 0.1 * (rank() + 1));
     set_frozen(false);
     of_discriminator.zero_grad();
-    (discriminator->forward(torch::ones({2, 4})).mean() -
+    (discriminator->forward(test::ones({2, 4})).mean() -
      discriminator->forward(generator->forward(noise).detach()).mean())
         .backward();
     of_discriminator.step();
@@ -114,8 +115,8 @@ TEST(OptimizerGraphs, TwoOptimizersTakeTurns) {
 }
 
 TEST(OptimizerGraphs, TwoOptimizersShareOneBackwardInAnyOrder) {
-  torch::nn::Linear left(torch::nn::LinearOptions(1, 1).bias(false));
-  torch::nn::Linear right(torch::nn::LinearOptions(1, 1).bias(false));
+  auto left = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
+  auto right = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   DistributedOptimizer of_left(world(), sgd(*left), left->named_parameters(), {.op = ReduceOp::sum});
   DistributedOptimizer of_right(world(), sgd(*right), right->named_parameters(), {.op = ReduceOp::sum});
   for (int step = 0; step < 4; ++step) {
@@ -126,7 +127,7 @@ TEST(OptimizerGraphs, TwoOptimizersShareOneBackwardInAnyOrder) {
     const auto& second = rank() % 2 == 0 ? right : left;
     auto inner = first;
     auto outer = second;
-    outer->forward(inner->forward(torch::ones({1, 1}))).sum().backward();
+    outer->forward(inner->forward(test::ones({1, 1}))).sum().backward();
     of_left.synchronize();
     of_right.synchronize();
     EXPECT_NEAR(left->weight.grad().item<float>(), ranks() * right->weight.item<float>(), 1e-5);
@@ -136,15 +137,16 @@ TEST(OptimizerGraphs, TwoOptimizersShareOneBackwardInAnyOrder) {
 
 torch::nn::Embedding make_embedding(bool sparse) {
   torch::manual_seed(5);
-  return torch::nn::Embedding(torch::nn::EmbeddingOptions(6, 2).sparse(sparse));
+  return test::here(torch::nn::Embedding(torch::nn::EmbeddingOptions(6, 2).sparse(sparse)));
 }
 
 // Rank r looks up rows r and r + 1, and row 0 on all ranks.
-torch::Tensor rows_of_rank() { return torch::tensor({0, rank(), rank() + 1}); }
+torch::Tensor rows_of_rank() { return test::tensor({0, rank(), rank() + 1}); }
 
 class SparseGradients : public testing::TestWithParam<bool> {};
 
 TEST_P(SparseGradients, EqualDenseOnes) {
+  if (test::on_gpu()) GTEST_SKIP() << "the stand-in for a GPU has no sparse tensors";
   const auto train = [](bool sparse, bool sparse_as_dense) {
     auto model = make_embedding(sparse);
     DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 0.5),
@@ -164,20 +166,22 @@ TEST_P(SparseGradients, EqualDenseOnes) {
 INSTANTIATE_TEST_SUITE_P(AsDense, SparseGradients, testing::Bool());
 
 TEST(OptimizerGraphs, SparseGradientsOfOneRankReachAll) {
+  if (test::on_gpu()) GTEST_SKIP() << "the stand-in for a GPU has no sparse tensors";
   auto model = make_embedding(true);
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 0.5),
                                  model->named_parameters(), {.op = ReduceOp::sum});
-  if (rank() == 0) model->forward(torch::tensor({3, 3})).sum().backward();
+  if (rank() == 0) model->forward(test::tensor({3, 3})).sum().backward();
   optimizer.synchronize();
   ASSERT_TRUE(model->weight.grad().is_sparse());
-  torch::Tensor expected = torch::zeros({6, 2});
+  torch::Tensor expected = test::zeros({6, 2});
   expected[3].fill_(2);
   EXPECT_TRUE(torch::equal(model->weight.grad().to_dense(), expected));
 }
 
 TEST(OptimizerGraphs, SparseAndDenseGradientsMix) {
-  torch::nn::EmbeddingBag bag(torch::nn::EmbeddingBagOptions(5, 3).mode(torch::kSum).sparse(true));
-  torch::nn::Linear head(3, 1);
+  if (test::on_gpu()) GTEST_SKIP() << "the stand-in for a GPU has no sparse tensors";
+  auto bag = test::here(torch::nn::EmbeddingBag(torch::nn::EmbeddingBagOptions(5, 3).mode(torch::kSum).sparse(true)));
+  auto head = test::here(torch::nn::Linear(3, 1));
   broadcast_parameters(world(), *bag);
   broadcast_parameters(world(), *head);
   torch::OrderedDict<std::string, torch::Tensor> names;
@@ -195,19 +199,19 @@ TEST(OptimizerGraphs, SparseAndDenseGradientsMix) {
 }
 
 TEST(OptimizerGraphs, AdasumAveragesEqualStepsAndAddsOrthogonalOnes) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(4, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(4, 1).bias(false)));
   torch::nn::init::zeros_(model->weight);
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters(), {.op = ReduceOp::adasum});
-  model->forward(torch::ones({1, 4})).sum().backward();
+  model->forward(test::ones({1, 4})).sum().backward();
   optimizer.step();
-  EXPECT_TRUE(torch::allclose(model->weight, torch::full({1, 4}, -1.0F)));
+  EXPECT_TRUE(torch::allclose(model->weight, test::full({1, 4}, -1.0F)));
   optimizer.zero_grad();
-  torch::Tensor own = torch::zeros({1, 4});
+  torch::Tensor own = test::zeros({1, 4});
   own[0][rank()] = 1;
   model->forward(own).sum().backward();
   optimizer.step();
-  torch::Tensor expected = torch::full({1, 4}, -1.0F);
+  torch::Tensor expected = test::full({1, 4}, -1.0F);
   for (int other = 0; other < ranks(); ++other) expected[0][other] -= 1;
   EXPECT_TRUE(torch::allclose(model->weight, expected));
 }
@@ -231,7 +235,7 @@ TEST(OptimizerGraphs, AdasumTrains) {
 
 TEST(JoinScope, AveragesOverTheRanksThatStillHaveData) {
   // Rank r has r + 1 steps, and the gradient r + 1 in each.
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::init::zeros_(model->weight);
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters());
@@ -239,7 +243,7 @@ TEST(JoinScope, AveragesOverTheRanksThatStillHaveData) {
     const int last = join_scope(optimizer, *model, [&] {
       for (int step = 0; step <= rank(); ++step) {
         optimizer.zero_grad();
-        (model->forward(torch::ones({1, 1})).sum() * (rank() + 1)).backward();
+        (model->forward(test::ones({1, 1})).sum() * (rank() + 1)).backward();
         optimizer.step();
       }
     });
@@ -275,11 +279,11 @@ TEST(JoinScope, ARankMayHaveNothingAtAll) {
 }
 
 TEST(JoinScope, FlushesWhatWaitsForMorePasses) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::init::zeros_(model->weight);
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters(), {.backward_passes_per_step = 4});
-  join_scope(optimizer, *model, [&] { model->forward(torch::ones({1, 1})).sum().backward(); });
+  join_scope(optimizer, *model, [&] { model->forward(test::ones({1, 1})).sum().backward(); });
   EXPECT_EQ(model->weight.item<float>(), -1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
+#include "support/torch_device.h"
 
 namespace fedrun {
 namespace {
@@ -111,42 +112,42 @@ TEST(OptimizerOptions, AveragesPasses) {
 }
 
 TEST(OptimizerOptions, AddsPassesUp) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters(),
                                  {.backward_passes_per_step = 3});
   for (int window = 0; window < 2; ++window) {
     optimizer.zero_grad();
-    for (int pass = 0; pass < 3; ++pass) model->forward(torch::ones({1, 2})).sum().backward();
+    for (int pass = 0; pass < 3; ++pass) model->forward(test::ones({1, 2})).sum().backward();
     EXPECT_EQ(optimizer.pending_passes(), 3);
     optimizer.synchronize();
     EXPECT_EQ(optimizer.pending_passes(), 0);
-    EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, 3.0F)));
+    EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, 3.0F)));
   }
 }
 
 class PartialWindow : public testing::TestWithParam<Accumulation> {};
 
 TEST_P(PartialWindow, IsFlushedByStep) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters(),
                                  {.backward_passes_per_step = 4, .accumulation = GetParam()});
   for (const int passes : {4, 2, 1, 4}) {
     optimizer.zero_grad();
-    for (int pass = 0; pass < passes; ++pass) model->forward(torch::full({1, 2}, 2.0F)).sum().backward();
+    for (int pass = 0; pass < passes; ++pass) model->forward(test::full({1, 2}, 2.0F)).sum().backward();
     EXPECT_EQ(optimizer.pending_passes(), passes);
     optimizer.synchronize();
     const double expected = GetParam() == Accumulation::mean ? 2 : 2 * passes;
-    EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, expected, torch::kFloat32))) << passes;
+    EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, expected, torch::kFloat32))) << passes;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(By, PartialWindow, testing::Values(Accumulation::sum, Accumulation::mean));
 
 TEST(OptimizerOptions, OnePassTooManyIsAnError) {
-  torch::nn::Linear model(2, 3);
+  auto model = test::here(torch::nn::Linear(2, 3));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters(),
                                  {.backward_passes_per_step = 2});
-  const auto backward = [&] { model->forward(torch::ones({1, 2})).sum().backward(); };
+  const auto backward = [&] { model->forward(test::ones({1, 2})).sum().backward(); };
   backward();
   backward();
   EXPECT_THAT(backward, ThrowsMessage<UsageError>(HasSubstr("gradient number 3 before step(), but 2 backward passes")));
@@ -154,44 +155,44 @@ TEST(OptimizerOptions, OnePassTooManyIsAnError) {
 }
 
 TEST(OptimizerOptions, NoSyncAddsUpWithoutCommunication) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters());
   const double mean_rank = (ranks() - 1) / 2.0;
   for (int window = 0; window < 3; ++window) {
     optimizer.zero_grad();
     {
       const auto guard = optimizer.no_sync();
-      for (int pass = 0; pass < 2; ++pass) (model->forward(torch::ones({1, 2})).sum() * rank()).backward();
-      EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, 2.0F * static_cast<float>(rank()))));
+      for (int pass = 0; pass < 2; ++pass) (model->forward(test::ones({1, 2})).sum() * rank()).backward();
+      EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, 2.0F * static_cast<float>(rank()))));
     }
-    (model->forward(torch::ones({1, 2})).sum() * rank()).backward();
+    (model->forward(test::ones({1, 2})).sum() * rank()).backward();
     optimizer.synchronize();
-    EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, 3 * mean_rank, torch::kFloat32)));
+    EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, 3 * mean_rank, torch::kFloat32)));
   }
 }
 
 TEST(OptimizerOptions, StepReducesWhatNoSyncAddedUp) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters());
   {
     const auto guard = optimizer.no_sync();
-    (model->forward(torch::ones({1, 2})).sum() * rank()).backward();
+    (model->forward(test::ones({1, 2})).sum() * rank()).backward();
   }
   optimizer.step();
-  EXPECT_TRUE(torch::equal(model->weight.grad(), torch::full({1, 2}, (ranks() - 1) / 2.0, torch::kFloat32)));
+  EXPECT_TRUE(torch::equal(model->weight.grad(), test::full({1, 2}, (ranks() - 1) / 2.0, torch::kFloat32)));
 }
 
 TEST(OptimizerOptions, ZeroGradForgetsWhatNoSyncAddedUp) {
-  torch::nn::Linear first(torch::nn::LinearOptions(1, 1).bias(false));
-  torch::nn::Linear second(torch::nn::LinearOptions(1, 1).bias(false));
+  auto first = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
+  auto second = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::Sequential model(first, second);
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters());
   {
     const auto guard = optimizer.no_sync();
-    first->forward(torch::ones({1, 1})).sum().backward();
+    first->forward(test::ones({1, 1})).sum().backward();
   }
   optimizer.zero_grad();
-  second->forward(torch::ones({1, 1})).sum().backward();
+  second->forward(test::ones({1, 1})).sum().backward();
   optimizer.synchronize();
   EXPECT_FALSE(first->weight.grad().defined());
   EXPECT_EQ(second->weight.grad().item<float>(), 1);
@@ -202,10 +203,10 @@ TEST(OptimizerOptions, PredividesWithoutChangingTheResult) {
 }
 
 TEST(OptimizerOptions, PredividesAgainstOverflow) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters(),
                                  {.gradient_predivide_factor = 16});
-  (model->forward(torch::ones({1, 1})).sum() * 3e38).backward();  // the plain sum of two would be infinite
+  (model->forward(test::ones({1, 1})).sum() * 3e38).backward();  // the plain sum of two would be infinite
   optimizer.synchronize();
   EXPECT_FLOAT_EQ(model->weight.grad().item<float>(), 3e38F);
 }
@@ -270,28 +271,28 @@ TEST(OptimizerOptions, GroupsByCountAndByListsGiveTheSame) {
 
 TEST(OptimizerOptions, BucketsFollowTheOrderOfTheFirstBackward) {
   // The last layer is used first, so its gradient comes last: the opposite of what its place in the list suggests.
-  torch::nn::Linear first(torch::nn::LinearOptions(4, 4).bias(false));
-  torch::nn::Linear second(torch::nn::LinearOptions(4, 4).bias(false));
+  auto first = test::here(torch::nn::Linear(torch::nn::LinearOptions(4, 4).bias(false)));
+  auto second = test::here(torch::nn::Linear(torch::nn::LinearOptions(4, 4).bias(false)));
   torch::nn::Sequential model(first, second);
   DistributedOptimizer optimizer(world(), sgd()(model->parameters()), model->named_parameters(),
                                  {.buckets = {.first_bytes = 1, .bytes = 1}});
-  first->forward(second->forward(torch::ones({1, 4}))).sum().backward();
+  first->forward(second->forward(test::ones({1, 4}))).sum().backward();
   optimizer.step();
   ASSERT_EQ(optimizer.reducer().bucket_count(), 2U);
   EXPECT_THAT(optimizer.reducer().bucket(0).name, HasSubstr("bucket 0: 0.weight"));
   EXPECT_THAT(optimizer.reducer().bucket(1).name, HasSubstr("bucket 1: 1.weight"));
   // From the second backward on, gradients lie where they are reduced.
   optimizer.zero_grad();
-  first->forward(second->forward(torch::ones({1, 4}))).sum().backward();
+  first->forward(second->forward(test::ones({1, 4}))).sum().backward();
   EXPECT_EQ(first->weight.grad().data_ptr(), optimizer.reducer().bucket(0).buffer.data);
   optimizer.step();
 }
 
 TEST(OptimizerOptions, ReducesOverAGroupOfRanks) {
   Communicator pair = world().split({.color = rank() / 2});
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   DistributedOptimizer optimizer(pair, sgd()(model->parameters()), model->named_parameters(), {.op = ReduceOp::sum});
-  (model->forward(torch::ones({1, 1})).sum() * (rank() + 1)).backward();
+  (model->forward(test::ones({1, 1})).sum() * (rank() + 1)).backward();
   optimizer.synchronize();
   float expected = 0;
   for (int other = rank() / 2 * 2; other < std::min(ranks(), rank() / 2 * 2 + 2); ++other) {
@@ -301,11 +302,11 @@ TEST(OptimizerOptions, ReducesOverAGroupOfRanks) {
 }
 
 TEST(OptimizerOptions, SkipSynchronizeStepsWithTheClippedGradients) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false));
+  auto model = test::here(torch::nn::Linear(torch::nn::LinearOptions(2, 1).bias(false)));
   const torch::Tensor before = model->weight.detach().clone();
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters());
-  model->forward(torch::ones({1, 2})).sum().backward();
+  model->forward(test::ones({1, 2})).sum().backward();
   optimizer.synchronize();
   torch::nn::utils::clip_grad_value_(model->parameters(), 0.25);
   {
@@ -313,7 +314,7 @@ TEST(OptimizerOptions, SkipSynchronizeStepsWithTheClippedGradients) {
     optimizer.step();
     EXPECT_TRUE(torch::equal(model->weight.detach(), before - 0.25));
     model->zero_grad();
-    model->forward(torch::ones({1, 2})).sum().backward();
+    model->forward(test::ones({1, 2})).sum().backward();
     EXPECT_THAT([&] { optimizer.step(); }, ThrowsMessage<UsageError>(HasSubstr("call synchronize() first")));
   }
   optimizer.step();
@@ -354,7 +355,7 @@ TEST(OptimizerOptions, CountsCommunicationTime) {
 }
 
 TEST(OptimizerOptions, ThatMakeNoSenseAreErrors) {
-  torch::nn::Linear model(2, 3);
+  auto model = test::here(torch::nn::Linear(2, 3));
   const auto build = [&](const DistributedOptimizerOptions& options) {
     return [&model, options] {
       DistributedOptimizer(world(), sgd()(model->parameters()), model->named_parameters(), options);
@@ -369,7 +370,7 @@ TEST(OptimizerOptions, ThatMakeNoSenseAreErrors) {
   EXPECT_THAT(build({.group_count = 1, .groups = {{model->weight}}}), says("not both"));
   EXPECT_THAT(build({.groups = {{model->weight}, {model->weight}}}),
               says("'weight' is in group 0 and again in group 1"));
-  EXPECT_THAT(build({.groups = {{torch::ones({2})}}}), says("number 0 of group 0 is not a parameter"));
+  EXPECT_THAT(build({.groups = {{test::ones({2})}}}), says("number 0 of group 0 is not a parameter"));
   EXPECT_THAT(build({.groups = {{}}}), says("group 0 has no parameters"));
   EXPECT_THAT(build({.op = ReduceOp::adasum, .sharded = true}), says("sharded cannot be on"));
   EXPECT_THAT(build({.op = ReduceOp::adasum, .compression = std::make_shared<SignsWithMemory>()}),
@@ -378,7 +379,7 @@ TEST(OptimizerOptions, ThatMakeNoSenseAreErrors) {
 
 TEST(OptimizerOptions, ThatDifferBetweenRanksAreErrors) {
   if (ranks() == 1) GTEST_SKIP() << "one rank cannot disagree";
-  torch::nn::Linear model(2, 3);
+  auto model = test::here(torch::nn::Linear(2, 3));
   const DistributedOptimizerOptions options{.compression = rank() == 0 ? Compression::fp16 : Compression::none};
   EXPECT_THAT([&] { DistributedOptimizer(world(), sgd()(model->parameters()), model->named_parameters(), options); },
               ThrowsMessage<MismatchError>(HasSubstr("compression fp16")));

@@ -8,6 +8,7 @@
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
+#include "support/torch_device.h"
 
 namespace fedrun {
 namespace {
@@ -141,13 +142,13 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ShardedStep, CutsParametersThatAreLargerThanAPiece) {
   const auto train_large = [](bool sharded) {
     torch::manual_seed(1);
-    torch::nn::Linear model(700, 333);
+    auto model = test::here(torch::nn::Linear(700, 333));
     DistributedOptimizer optimizer(
         world(), std::make_unique<torch::optim::SGD>(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)),
         model->named_parameters(), {.sharded = sharded});
     for (int step = 0; step < 3; ++step) {
       optimizer.zero_grad();
-      model->forward(torch::randn({4, 700})).square().mean().backward();
+      model->forward(test::randn({4, 700})).square().mean().backward();
       optimizer.step();
     }
     return flat(*model);

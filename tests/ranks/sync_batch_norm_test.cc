@@ -8,6 +8,7 @@
 
 #include "support/error_text.h"
 #include "support/rank_test.h"
+#include "support/torch_device.h"
 
 namespace fedrun {
 namespace {
@@ -22,7 +23,7 @@ constexpr int64_t channels = 4;
 // The same on every rank.
 torch::Tensor draw(std::vector<int64_t> sizes, uint64_t seed) {
   const auto generator = at::detail::createCPUGenerator(seed);
-  return torch::randn(sizes, generator, torch::kFloat64);
+  return test::randn(sizes, generator, torch::kFloat64);
 }
 
 // How the rows of the whole batch are dealt out.
@@ -66,8 +67,8 @@ struct Trial {
 // Two steps in training, then an evaluation; everything that a BatchNorm computes is compared.
 template <typename BatchNorm>
 void expect_equal_to_torch(const Trial& trial) {
-  BatchNorm whole(trial.options);
-  SyncBatchNorm part(trial.options, world());
+  auto whole = test::here(BatchNorm(trial.options));
+  auto part = test::here(SyncBatchNorm(trial.options, world()));
   whole->to(torch::kFloat64);
   part->to(trial.type);
   if (trial.options.affine()) {
@@ -140,8 +141,8 @@ TEST(SyncBatchNorm, StandsValuesFarFromZero) {
 
 TEST(SyncBatchNorm, TakesStridedInput) {
   const torch::Tensor values = draw({uneven.total(), channels, 6, 2}, 3);
-  torch::nn::BatchNorm2d whole(BatchNormOptions(channels).affine(false));
-  SyncBatchNorm part(BatchNormOptions(channels).affine(false), world());
+  auto whole = test::here(torch::nn::BatchNorm2d(BatchNormOptions(channels).affine(false)));
+  auto part = test::here(SyncBatchNorm(BatchNormOptions(channels).affine(false), world()));
   whole->to(torch::kFloat64);
   part->to(torch::kFloat64);
   const torch::Tensor expected = uneven.mine(whole->forward(values));
@@ -158,9 +159,9 @@ TEST(SyncBatchNorm, TakesStridedInput) {
 TEST(SyncBatchNorm, LeavesGradientsOfParametersToTheOptimizer) {
   const torch::Tensor values = draw({uneven.total(), channels}, 4);
   const torch::Tensor gradient = draw({uneven.total(), channels}, 5);
-  SyncBatchNorm part(channels, world());
+  auto part = test::here(SyncBatchNorm(channels, world()));
   part->to(torch::kFloat64);
-  torch::nn::BatchNorm1d whole(channels);
+  auto whole = test::here(torch::nn::BatchNorm1d(channels));
   whole->to(torch::kFloat64);
   // The input requires no gradient, as in a first layer.
   part->forward(uneven.mine(values)).backward(uneven.mine(gradient));
@@ -170,8 +171,8 @@ TEST(SyncBatchNorm, LeavesGradientsOfParametersToTheOptimizer) {
 }
 
 TEST(SyncBatchNorm, CommunicatesNothingInEvaluation) {
-  SyncBatchNorm part(channels, world());
-  torch::nn::BatchNorm2d alone(channels);
+  auto part = test::here(SyncBatchNorm(channels, world()));
+  auto alone = test::here(torch::nn::BatchNorm2d(channels));
   const torch::Tensor values = draw({2, channels, 3, 3}, 6).to(torch::kFloat32);
   part->running_mean.fill_(0.5);
   alone->running_mean.fill_(0.5);
@@ -182,8 +183,8 @@ TEST(SyncBatchNorm, CommunicatesNothingInEvaluation) {
     EXPECT_TRUE(torch::equal(part->forward(values), alone->forward(values)));
     EXPECT_EQ(part->num_batches_tracked.item<int64_t>(), 0);
   }
-  SyncBatchNorm untracked(BatchNormOptions(channels).track_running_stats(false), world());
-  torch::nn::BatchNorm2d untracked_alone(BatchNormOptions(channels).track_running_stats(false));
+  auto untracked = test::here(SyncBatchNorm(BatchNormOptions(channels).track_running_stats(false), world()));
+  auto untracked_alone = test::here(torch::nn::BatchNorm2d(BatchNormOptions(channels).track_running_stats(false)));
   untracked->eval();
   untracked_alone->eval();
   if (rank() == 0) {
@@ -193,8 +194,8 @@ TEST(SyncBatchNorm, CommunicatesNothingInEvaluation) {
 }
 
 TEST(SyncBatchNorm, IsABatchNormWithoutAGroup) {
-  SyncBatchNorm part(channels);
-  torch::nn::BatchNorm2d alone(channels);
+  auto part = test::here(SyncBatchNorm(channels));
+  auto alone = test::here(torch::nn::BatchNorm2d(channels));
   const torch::Tensor values = draw({2, channels, 3, 3}, 7 + rank_index()).to(torch::kFloat32);
   EXPECT_TRUE(torch::equal(part->forward(values), alone->forward(values)));
   EXPECT_TRUE(torch::equal(part->running_var, alone->running_var));
@@ -203,9 +204,9 @@ TEST(SyncBatchNorm, IsABatchNormWithoutAGroup) {
 
 TEST(SyncBatchNorm, NormalisesOverTheRanksOfItsGroup) {
   Communicator group = world().split({.color = rank() % 2});
-  SyncBatchNorm part(BatchNormOptions(1).affine(false).momentum(1), group);
+  auto part = test::here(SyncBatchNorm(BatchNormOptions(1).affine(false).momentum(1), group));
   // Rank r brings r and r + 2; a group has every other rank.
-  part->forward(torch::tensor({{1.F * rank()}, {2.F + rank()}}));
+  part->forward(test::tensor({{1.F * rank()}, {2.F + rank()}}));
   double mean = 0;
   for (int member = rank() % 2; member < ranks(); member += 2) mean += member + 1;
   EXPECT_FLOAT_EQ(part->running_mean.item<float>(), mean / group.size());
@@ -214,8 +215,8 @@ TEST(SyncBatchNorm, NormalisesOverTheRanksOfItsGroup) {
 TEST(SyncBatchNorm, LeavesOutRanksThatHaveJoined) {
   if (ranks() == 1) GTEST_SKIP() << "nobody is left";
   if (!is_last_rank()) {
-    SyncBatchNorm part(BatchNormOptions(1).momentum(1), world());
-    const torch::Tensor input = torch::tensor({{1.F * rank()}, {2.F + rank()}}, torch::requires_grad());
+    auto part = test::here(SyncBatchNorm(BatchNormOptions(1).momentum(1), world()));
+    const torch::Tensor input = test::tensor({{1.F * rank()}, {2.F + rank()}}, torch::requires_grad());
     part->forward(input).square().sum().backward();
     EXPECT_FLOAT_EQ(part->running_mean.item<float>(), 1 + (ranks() - 2) / 2.F);
   }
@@ -224,8 +225,8 @@ TEST(SyncBatchNorm, LeavesOutRanksThatHaveJoined) {
 
 TEST(SyncBatchNorm, TakesHalfPrecision) {
   const torch::Tensor values = draw({uneven.total(), channels, 5}, 8).to(torch::kBFloat16);
-  SyncBatchNorm part(channels, world());
-  torch::nn::BatchNorm1d whole(channels);
+  auto part = test::here(SyncBatchNorm(channels, world()));
+  auto whole = test::here(torch::nn::BatchNorm1d(channels));
   const torch::Tensor input = uneven.mine(values).clone().requires_grad_();
   const torch::Tensor output = part->forward(input);
   EXPECT_EQ(output.scalar_type(), torch::kBFloat16);
@@ -235,9 +236,9 @@ TEST(SyncBatchNorm, TakesHalfPrecision) {
 }
 
 TEST(SyncBatchNorm, ClonesKeepTheirGroup) {
-  SyncBatchNorm part(BatchNormOptions(1).momentum(1), world());
+  auto part = test::here(SyncBatchNorm(BatchNormOptions(1).momentum(1), world()));
   SyncBatchNorm copy(std::dynamic_pointer_cast<SyncBatchNormImpl>(part->clone()));
-  copy->forward(torch::tensor({{1.F * rank()}, {1.F * rank()}, {1.F * rank() + 3}}));
+  copy->forward(test::tensor({{1.F * rank()}, {1.F * rank()}, {1.F * rank() + 3}}));
   EXPECT_FLOAT_EQ(copy->running_mean.item<float>(), 1 + (ranks() - 1) / 2.F);
   EXPECT_EQ(part->running_mean.item<float>(), 0);
 }
@@ -245,8 +246,8 @@ TEST(SyncBatchNorm, ClonesKeepTheirGroup) {
 TEST(SyncBatchNorm, ReportsLayersThatDiffer) {
   if (ranks() == 1) GTEST_SKIP() << "one rank agrees with itself";
   const int64_t mine = is_last_rank() ? 5 : 4;
-  SyncBatchNorm part(mine, world());
-  const std::string text = mismatch_error_of([&] { part->forward(torch::ones({2, mine})); });
+  auto part = test::here(SyncBatchNorm(mine, world()));
+  const std::string text = mismatch_error_of([&] { part->forward(test::ones({2, mine})); });
   EXPECT_THAT(text, AllOf(HasSubstr("different numbers of channels"), HasSubstr("of 9 f64"), HasSubstr("of 11 f64"),
                           HasSubstr("SyncBatchNorm.forward")));
   EXPECT_EQ(part->num_batches_tracked.item<int64_t>(), 0);
@@ -254,31 +255,31 @@ TEST(SyncBatchNorm, ReportsLayersThatDiffer) {
 }
 
 TEST(SyncBatchNorm, RefusesBatchesWithoutAVariance) {
-  SyncBatchNorm part(channels, world());
+  auto part = test::here(SyncBatchNorm(channels, world()));
   const int64_t rows = rank() == 0 ? 1 : 0;
   EXPECT_THAT(usage_error_of([&] {
-                part->forward(torch::ones({rows, channels}));
+                part->forward(test::ones({rows, channels}));
               }),
               AllOf(HasSubstr("1 value(s) in each channel"), HasSubstr("give 2 or more")));
-  EXPECT_THAT(usage_error_of([&] { part->forward(torch::ones({0, channels})); }), HasSubstr("0 value(s)"));
+  EXPECT_THAT(usage_error_of([&] { part->forward(test::ones({0, channels})); }), HasSubstr("0 value(s)"));
   EXPECT_EQ(part->num_batches_tracked.item<int64_t>(), 0);
 }
 
 TEST(SyncBatchNorm, RefusesInputThatDoesNotFit) {
-  SyncBatchNorm part(channels, world());
+  auto part = test::here(SyncBatchNorm(channels, world()));
   EXPECT_THAT(usage_error_of([&] {
-                part->forward(torch::ones({2, 3, 5}));
+                part->forward(test::ones({2, 3, 5}));
               }),
               HasSubstr("SyncBatchNorm: the input has the shape [2, 3, 5], but (N, 4, …) is needed"));
-  EXPECT_THAT(usage_error_of([&] { part->forward(torch::ones({4})); }), HasSubstr("shape [4]"));
+  EXPECT_THAT(usage_error_of([&] { part->forward(test::ones({4})); }), HasSubstr("shape [4]"));
   EXPECT_THAT(usage_error_of([&] {
-                part->forward(torch::ones({2, channels}, torch::kFloat64));
+                part->forward(test::ones({2, channels}, torch::kFloat64));
               }),
               HasSubstr("the input is Double and the layer Float"));
-  EXPECT_THAT(usage_error_of([&] { part->forward(torch::ones({2, channels}, torch::kInt64)); }), HasSubstr("Long"));
+  EXPECT_THAT(usage_error_of([&] { part->forward(test::ones({2, channels}, torch::kInt64)); }), HasSubstr("Long"));
   part->to(torch::kBFloat16);
   EXPECT_THAT(usage_error_of([&] {
-                part->forward(torch::ones({2, channels}, torch::kBFloat16));
+                part->forward(test::ones({2, channels}, torch::kBFloat16));
               }),
               HasSubstr("keep the layer in float32 or float64"));
   EXPECT_THAT(usage_error_of([] { SyncBatchNorm(0); }), HasSubstr("0 channels"));
@@ -286,8 +287,8 @@ TEST(SyncBatchNorm, RefusesInputThatDoesNotFit) {
 
 TEST(SyncBatchNorm, HasNoSecondDerivative) {
   if (ranks() == 1) GTEST_SKIP() << "one rank uses Torch's BatchNorm, which has one";
-  SyncBatchNorm part(channels, world());
-  const torch::Tensor input = torch::randn({2, channels}, torch::requires_grad());
+  auto part = test::here(SyncBatchNorm(channels, world()));
+  const torch::Tensor input = test::randn({2, channels}, torch::requires_grad());
   const torch::Tensor loss = part->forward(input).square().sum();
   EXPECT_THAT(usage_error_of([&] { torch::autograd::grad({loss}, {input}, {}, true, /*create_graph=*/true); }),
               HasSubstr("SyncBatchNorm has no second derivative"));

@@ -4,6 +4,7 @@
 
 #include "stand_ins/cuda_errors.h"
 #include "stand_ins/stand_in_control.h"
+#include "stand_ins/stand_in_machine.h"
 
 namespace stand_in {
 
@@ -33,6 +34,28 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaSetDevice(int) {
   return answer(control().shall_fail("cudaSetDevice") ? cudaErrorInvalidDevice : cudaSuccess);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  Machine& all = machine();
+  std::unique_lock lock(all.mutex);
+  for (Stream* stream : std::set<Stream*>(all.streams)) {
+    all.changed.wait(lock,
+                     [&] { return !all.streams.contains(stream) || (stream->tasks.empty() && !stream->is_busy); });
+    if (all.streams.contains(stream)) all.host_clock.merge(stream->clock);
+  }
+  return cudaSuccess;
+}
+
+// LibTorch's profiler looks for these, even in its library for the CPU.
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(version); }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  return cudaSuccess;
 }
 
 cudaError_t cudaGetLastError() { return std::exchange(stand_in::last_error, cudaSuccess); }

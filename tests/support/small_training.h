@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "support/rank_test.h"
+#include "support/torch_device.h"
 
 namespace fedrun::test {
 
 inline torch::nn::Sequential make_model() {
   torch::manual_seed(7);
-  return torch::nn::Sequential(torch::nn::Linear(10, 32), torch::nn::Tanh(), torch::nn::Linear(32, 32),
-                               torch::nn::ReLU(), torch::nn::Linear(32, 3));
+  return here(torch::nn::Sequential(torch::nn::Linear(10, 32), torch::nn::Tanh(), torch::nn::Linear(32, 32),
+                                    torch::nn::ReLU(), torch::nn::Linear(32, 3)));
 }
 
 struct Batch {
@@ -30,7 +31,7 @@ struct Batch {
 // The whole batch of one step; 24 divides by 1, 2, 3 and 4 ranks, also in two passes.
 inline Batch whole_batch(int step) {
   torch::manual_seed(1000 + static_cast<std::uint64_t>(step));
-  return {torch::randn({24, 10}), torch::randint(3, {24})};
+  return {here(torch::randn({24, 10})), here(torch::randint(3, {24}))};
 }
 
 inline Batch my_part(const Batch& whole) { return whole.part(rank(), ranks()); }
@@ -38,7 +39,7 @@ inline Batch my_part(const Batch& whole) { return whole.part(rank(), ranks()); }
 inline torch::Tensor flat(const torch::nn::Module& model) {
   std::vector<torch::Tensor> parts;
   for (const auto& parameter : model.parameters()) parts.push_back(parameter.detach().flatten());
-  return torch::cat(parts).contiguous();
+  return torch::cat(parts).cpu().contiguous();
 }
 
 inline double relative_error(const torch::nn::Module& actual, const torch::nn::Module& expected) {
