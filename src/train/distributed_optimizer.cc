@@ -45,6 +45,10 @@ void check_options(const DistributedOptimizerOptions& options) {
     throw UsageError("DistributedOptimizer: compression is a null pointer: use Compression::none");
   }
   if (options.op == ReduceOp::adasum) check_adasum(options);
+  if (options.master_weights && (options.sharded || options.op == ReduceOp::adasum)) {
+    throw UsageError(fmt::format("DistributedOptimizer: master_weights cannot be combined with {}: leave one of them off",
+                                 options.sharded ? "sharded" : "Adasum"));
+  }
 }
 
 // Adasum does not go through buckets, for which users write compressions.
@@ -65,7 +69,8 @@ GradientReducerOptions reducer_options(const DistributedOptimizerOptions& option
           .averages_passes = options.accumulation == Accumulation::mean,
           .predivide = options.gradient_predivide_factor,
           .sparse_as_dense = options.sparse_as_dense,
-          .to_parts = options.sharded};
+          .to_parts = options.sharded,
+          .widens = options.master_weights};
 }
 
 // What must be the same on every rank, in words.
@@ -76,7 +81,8 @@ std::vector<std::string> describe_plan(const DistributedOptimizerOptions& option
                   options.compression->name(), options.buckets.first_bytes, options.buckets.bytes),
       fmt::format("{} backward passes per step ({}), predivide factor {}", options.backward_passes_per_step,
                   options.accumulation == Accumulation::mean ? "mean" : "sum", options.gradient_predivide_factor),
-      fmt::format("sharded {}, sparse_as_dense {}", options.sharded, options.sparse_as_dense)};
+      fmt::format("sharded {}, sparse_as_dense {}, master weights {}", options.sharded, options.sparse_as_dense,
+                  options.master_weights)};
   for (const auto& [name, tensor, group] : parameters) {
     plan.push_back(describe_tensor(name, tensor) + (group < 0 ? "" : fmt::format(" in group {}", group)));
   }
@@ -96,6 +102,7 @@ DistributedOptimizer::DistributedOptimizer(Communicator& group, std::unique_ptr<
   if (options.op == ReduceOp::adasum) adasum_.emplace(group, parameters, adasum_wire(options.compression.get()));
   reducer_ = std::make_unique<GradientReducer>(group, std::move(parameters), reducer_options(options));
   if (options.sharded) sharded_.emplace(group, *optimizer_, *reducer_);
+  if (options.master_weights) masters_.emplace(*optimizer_, *reducer_);
 }
 
 void DistributedOptimizer::zero_grad(bool set_to_none) {
@@ -123,6 +130,7 @@ void DistributedOptimizer::synchronize() {
   }
   reducer_->synchronize();
   if (sharded_) sharded_->prepare();
+  if (masters_) masters_->prepare();
   reduced_ = true;
 }
 
@@ -130,8 +138,10 @@ double DistributedOptimizer::clip_gradient_norm(double max_norm, double norm_typ
   if (!(max_norm > 0)) throw UsageError(fmt::format("clip_gradient_norm: max_norm {} must be above 0", max_norm));
   if (!reduced_ || reducer_->window_open()) synchronize();
   if (!sharded_) {
-    std::vector<torch::Tensor> parameters;
-    for (const NamedParameter& parameter : reducer_->parameters()) parameters.push_back(parameter.tensor);
+    std::vector<torch::Tensor> parameters = masters_ ? masters_->stepped() : std::vector<torch::Tensor>();
+    if (!masters_) {
+      for (const NamedParameter& parameter : reducer_->parameters()) parameters.push_back(parameter.tensor);
+    }
     return torch::nn::utils::clip_grad_norm_(parameters, max_norm, norm_type);
   }
   const Stopwatch stopwatch(communication_seconds_);
@@ -166,6 +176,7 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
   const Stopwatch stopwatch(communication_seconds_);
   if (adasum_) adasum_->combine();
   if (sharded_) sharded_->share();
+  if (masters_) masters_->write_back();
   return loss;
 }
 

@@ -4,6 +4,7 @@
 #include <fedrun/collectives/communicator.h>
 #include <fedrun/train/adasum_step.h>
 #include <fedrun/train/gradient_reducer.h>
+#include <fedrun/train/master_weights.h>
 #include <fedrun/train/sharded_step.h>
 #include <torch/torch.h>
 
@@ -38,6 +39,10 @@ struct DistributedOptimizerOptions {
   // Each rank steps only its part of the parameters and keeps the optimizer's state for no more than that. Same
   // results.
   bool sharded = false;
+
+  // Of parameters with 16 bits: the optimizer steps copies of them in f32, and their gradients are added up and reduced in
+  // f32. Such a parameter has no .grad() after synchronize(): clip with clip_gradient_norm().
+  bool master_weights = false;
 
   BucketSizes buckets{};
 };
@@ -97,7 +102,7 @@ class DistributedOptimizer {
   int pending_passes() const { return reducer_->passes(); }
 
   // The optimizer inside, for learning rate schedules and for saving its state. Sharded, it knows only this rank's
-  // part.
+  // part; with master weights it knows those.
   torch::optim::Optimizer& inner() { return *optimizer_; }
   Communicator& group() { return group_; }
   bool is_sharded() const { return sharded_.has_value(); }
@@ -114,6 +119,7 @@ class DistributedOptimizer {
   std::unique_ptr<GradientReducer> reducer_;  // its hooks hold its address
   std::optional<ShardedStep> sharded_;
   std::optional<AdasumStep> adasum_;
+  std::optional<MasterWeights> masters_;
   bool reduced_ = false;  // synchronize() was called and no gradient has arrived since
   bool skips_synchronize_ = false;
   double communication_seconds_ = 0;

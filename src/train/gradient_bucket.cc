@@ -27,11 +27,12 @@ torch::Tensor tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first
 }
 
 torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t first_element,
-                             const torch::Tensor& parameter) {
+                             const torch::Tensor& parameter, std::optional<torch::ScalarType> type) {
   const bool keeps_strides = parameter.is_non_overlapping_and_dense();
   const std::vector<std::int64_t> strides =
       keeps_strides ? parameter.strides().vec() : torch::empty(parameter.sizes(), torch::kMeta).strides().vec();
-  return strided_tensor_in(memory, first_element, parameter.sizes(), strides, parameter.options());
+  return strided_tensor_in(memory, first_element, parameter.sizes(), strides,
+                           parameter.options().dtype(type.value_or(parameter.scalar_type())));
 }
 
 std::size_t GradientBucket::first_of(int rank) const {

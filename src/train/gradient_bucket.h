@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,9 @@ struct GradientBucket {
 torch::Tensor tensor_in(const std::shared_ptr<Memory>& memory, std::size_t first_element, std::size_t elements,
                         const torch::TensorOptions& options);
 
-// The same in the type, the shape and, where they are dense, the strides of the parameter: autograd adopts a gradient
-// only if its strides are those of the parameter.
+// The same in the shape and, where they are dense, the strides of the parameter: autograd adopts a gradient only if its
+// strides are those of the parameter. In its type, too, unless another one is given.
 torch::Tensor tensor_like_in(const std::shared_ptr<Memory>& memory, std::size_t first_element,
-                             const torch::Tensor& parameter);
+                             const torch::Tensor& parameter, std::optional<torch::ScalarType> type = std::nullopt);
 
 }  // namespace fedrun

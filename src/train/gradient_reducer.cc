@@ -50,6 +50,7 @@ struct GradientReducer::Slot {
   unsigned hook = 0;
   int passes = 0;        // gradients that have arrived in this window, without those that are only added up
   bool touched = false;  // a gradient has arrived in this window
+  bool holds_window = false;  // of a widened one: its place has something of this window already
 };
 
 struct GradientReducer::LiveBucket {
@@ -103,6 +104,30 @@ GradientReducer::~GradientReducer() {
   }
 }
 
+bool GradientReducer::is_widened(std::size_t parameter) const {
+  const torch::ScalarType type = parameters_[parameter].tensor.scalar_type();
+  return options_.widens && (type == torch::kFloat16 || type == torch::kBFloat16);
+}
+
+torch::Tensor GradientReducer::widened_gradient(std::size_t parameter) const {
+  return was_used(parameter) ? slots_[parameter].gradient : torch::Tensor();
+}
+
+// A gradient of 16 bits leaves .grad() for its place in the bucket as soon as it is complete, so that the next pass is
+// added to it there.
+void GradientReducer::widen(std::size_t parameter) {
+  Slot& slot = slots_[parameter];
+  torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
+  buckets_[slot.bucket].streams.gather_into_current(gradient.device());
+  if (slot.holds_window) {
+    slot.gradient.add_(gradient);
+  } else {
+    slot.gradient.copy_(gradient);
+  }
+  slot.holds_window = true;
+  gradient.reset();
+}
+
 std::size_t GradientReducer::bucket_count() const { return buckets_.size(); }
 
 const GradientBucket& GradientReducer::bucket(std::size_t index) const { return buckets_[index].contents; }
@@ -121,7 +146,7 @@ torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const tor
                     options_.passes == 1 ? " is reduced" : "es are reduced"));
   }
   if (!slot.gradient.defined() || parameters_[parameter].tensor.grad().defined() || gradient.is_sparse() ||
-      !slot.gradient.device().is_cpu()) {
+      !slot.gradient.device().is_cpu() || is_widened(parameter)) {
     return gradient;
   }
   const torch::NoGradGuard no_grad;
@@ -135,9 +160,14 @@ void GradientReducer::gradient_arrived(std::size_t parameter) {
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
   const torch::NoGradGuard no_grad;
   slot.touched = true;
-  if (gradient.is_sparse() && (slot.gradient.defined() || options_.sparse_as_dense)) gradient = gradient.to_dense();
+  if (gradient.is_sparse() && (slot.gradient.defined() || options_.sparse_as_dense || is_widened(parameter))) {
+    gradient = gradient.to_dense();
+  }
   if (!slot.gradient.defined()) {
     if (std::ranges::find(arrivals_, parameter) == arrivals_.end()) arrivals_.push_back(parameter);
+  } else if (is_widened(parameter)) {
+    widen(parameter);
+    buckets_[slot.bucket].streams.add_current(slot.gradient.device());
   } else if (!gradient.device().is_cpu()) {
     buckets_[slot.bucket].streams.add_current(gradient.device());
   } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
@@ -189,7 +219,7 @@ void GradientReducer::launch(LiveBucket& bucket) {
     bucket.contents.buffer.stream = handle_of(current_stream(device));
   }
   for (const BucketSlot& place : bucket.contents.slots) {
-    if (!parameters_[place.parameter].tensor.grad().defined()) slots_[place.parameter].gradient.zero_();
+    if (!has_gradient(place.parameter)) slots_[place.parameter].gradient.zero_();
   }
   const ReduceOptions reduction{.op = options_.op,
                                 .prescale = 1 / options_.predivide,
@@ -197,6 +227,10 @@ void GradientReducer::launch(LiveBucket& bucket) {
                                 .name = bucket.contents.name};
   bucket.reduction = options_.to_parts ? options_.compression->reduce_to_parts(group_, bucket.contents, reduction)
                                        : options_.compression->reduce(group_, bucket.contents, reduction);
+}
+
+bool GradientReducer::has_gradient(std::size_t parameter) const {
+  return slots_[parameter].holds_window || parameters_[parameter].tensor.grad().defined();
 }
 
 void GradientReducer::synchronize() {
@@ -226,7 +260,8 @@ void GradientReducer::reduce_window() {
   for (; next_bucket_ < buckets_.size(); ++next_bucket_) launch(buckets_[next_bucket_]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& gradient = parameters_[i].tensor.grad();
-    used_[i] = !slots_[i].touched || !gradient.defined() ? unused : gradient.is_sparse() ? sparse : dense;
+    const bool is_used = slots_[i].touched && has_gradient(i);
+    used_[i] = !is_used ? unused : gradient.defined() && gradient.is_sparse() ? sparse : dense;
   }
   group_.allreduce(used_, {.op = ReduceOp::max, .name = name_ + ", use of parameters"});
 
@@ -239,15 +274,18 @@ void GradientReducer::reduce_window() {
   wait_for_all();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     torch::Tensor& gradient = parameters_[i].tensor.mutable_grad();
-    if (used_[i] == dense && !gradient.defined()) gradient = slots_[i].gradient.detach();
+    if (used_[i] == dense && !gradient.defined() && !is_widened(i)) gradient = slots_[i].gradient.detach();
   }
 }
 
 // Buckets divide by the number of passes that a window should have; where it is cut short, this makes up for it.
 void GradientReducer::complete_partial_mean() {
   if (!options_.averages_passes || passes_ == 0 || passes_ == options_.passes) return;
-  for (const auto& [name, tensor, group] : parameters_) {
-    if (tensor.grad().defined()) tensor.grad().mul_(static_cast<double>(options_.passes) / passes_);
+  const double factor = static_cast<double>(options_.passes) / passes_;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const torch::Tensor& gradient = parameters_[i].tensor.grad();
+    if (gradient.defined()) gradient.mul_(factor);
+    if (slots_[i].holds_window) slots_[i].gradient.mul_(factor);
   }
 }
 
@@ -273,8 +311,10 @@ bool GradientReducer::all_ranks_take_part() {
 
 void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   std::vector<PlannedParameter> planned;
-  for (const auto& [name, tensor, group] : parameters_) {
-    planned.push_back({static_cast<std::size_t>(tensor.numel()), data_type_of_tensor(tensor, name), group,
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, tensor, group] = parameters_[i];
+    const DataType type = is_widened(i) ? DataType::f32 : data_type_of_tensor(tensor, name);
+    planned.push_back({static_cast<std::size_t>(tensor.numel()), type, group,
                        tensor.device().is_cpu() ? Device::cpu : Device::cuda});
   }
   // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
@@ -294,11 +334,14 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
     for (const BucketSlot& slot : bucket.slots) {
       torch::Tensor& gradient = parameters_[slot.parameter].tensor.mutable_grad();
       const torch::Tensor in_bucket =
-          tensor_like_in(contents.memory, slot.first_element, parameters_[slot.parameter].tensor);
+          tensor_like_in(contents.memory, slot.first_element, parameters_[slot.parameter].tensor,
+                         scalar_type_of(bucket.type));
       contents.gradients.push_back(in_bucket);
       slots_[slot.parameter].gradient = in_bucket;
       slots_[slot.parameter].bucket = contents.index;
-      if (gradient.defined()) {
+      if (gradient.defined() && is_widened(slot.parameter)) {
+        widen(slot.parameter);
+      } else if (gradient.defined()) {
         in_bucket.copy_(gradient);
         gradient = in_bucket.detach();
       }
@@ -338,13 +381,14 @@ void GradientReducer::close_window() {
   for (Slot& slot : slots_) {
     slot.passes = 0;
     slot.touched = false;
+    slot.holds_window = false;
   }
   next_bucket_ = 0;
   passes_ = 0;
 }
 
 void GradientReducer::drop_unreduced() {
-  for (Slot& slot : slots_) slot.touched = false;
+  for (Slot& slot : slots_) slot.touched = slot.holds_window = false;
 }
 
 void GradientReducer::agree_on_places() {

@@ -29,6 +29,7 @@ struct GradientReducerOptions {
   double predivide = 1;  // divide by it before the reduction, multiply afterwards
   bool sparse_as_dense = false;
   bool to_parts = false;  // each rank needs only its own part of each bucket
+  bool widens = false;    // gradients of 16 bits are added up and reduced in f32, see widened_gradient()
 };
 
 // A window is the time from the first gradient to synchronize(). In a window each parameter receives at most one
@@ -71,6 +72,11 @@ class GradientReducer {
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
   std::size_t bucket_count() const;
   const GradientBucket& bucket(std::size_t index) const;
+  // Is this parameter's gradient added up and reduced in another type than its own?
+  bool is_widened(std::size_t parameter) const;
+  // That gradient after synchronize(), in f32; undefined where no rank had one. The parameter itself has none then.
+  torch::Tensor widened_gradient(std::size_t parameter) const;
+
   // Did any rank have a gradient for it in the last window?
   bool was_used(std::size_t parameter) const { return used_[parameter] != 0; }
 
@@ -87,6 +93,8 @@ class GradientReducer {
   void launch_complete_buckets();
   void launch(LiveBucket& bucket);
   void pack_on_device(LiveBucket& bucket);
+  void widen(std::size_t parameter);
+  bool has_gradient(std::size_t parameter) const;
   void reduce_window();
   void complete_partial_mean();
   std::vector<std::size_t> order_of_arrival(std::vector<std::size_t> parameters);
