@@ -22,7 +22,10 @@ Engine::Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std
   host_->scheduler.add(*this);
 }
 
-Engine::~Engine() { host_->scheduler.remove(*this); }
+Engine::~Engine() {
+  host_->scheduler.remove(*this);
+  if (links_ && (!queued_.empty() || !placed_.empty() || !device_problem_.empty())) links_->fall_out_of_step();
+}
 
 std::shared_ptr<Flight> Engine::submit(Operation operation, Backend::Then then) {
   check_name_is_free(operation.name);

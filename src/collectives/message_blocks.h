@@ -30,6 +30,7 @@ class MessageBlocks {
 
     explicit operator bool() const { return memory_ != nullptr; }
     std::byte* data() const { return memory_.get(); }
+    void leave_for_ever() { static_cast<void>(memory_.release()); }  // somebody may still write into it
 
    private:
     MessageBlocks* owner_ = nullptr;

@@ -1,27 +1,42 @@
-#include <fedrun/collectives/mpi_call.h>
 #include <fedrun/collectives/mpi_links.h>
+#include <fedrun/collectives/mpi_message.h>
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <exception>
+#include <utility>
 
 namespace fedrun {
 namespace {
 
+using namespace std::chrono_literals;
+
 // The largest tag that MPI promises Open MPI's users is 2^31 - 1; data has the tags below 2^30.
 constexpr int record_tag = 1 << 30;
 
+// Ranks that are in step take what was sent to them; others may never do.
+constexpr std::chrono::milliseconds patience_in_step = 10s;
+constexpr std::chrono::milliseconds patience_out_of_step = 20ms;
+
 class MpiTransfer final : public Transfer {
  public:
-  MPI_Request* request() { return &request_; }
-  bool done() override {
-    int complete = 0;
-    check_mpi("MPI_Test", MPI_Test(&request_, &complete, MPI_STATUS_IGNORE));
-    return complete != 0;
-  }
+  MpiMessage& message() { return message_; }
+  bool done() override { return message_.done(); }
+  bool end() override { return message_.end(patience_out_of_step); }
 
  private:
-  MPI_Request request_ = MPI_REQUEST_NULL;
+  MpiMessage message_;
+};
+
+// A short message and its memory, which stays for ever if MPI may still touch it.
+struct Record {
+  std::vector<std::byte> bytes{};
+  MpiMessage message{};
+
+  void end(std::chrono::milliseconds patience) {
+    if (!message.end(patience)) static_cast<void>(new std::vector<std::byte>(std::move(bytes)));
+  }
 };
 
 class MpiLinks final : public Links {
@@ -35,41 +50,38 @@ class MpiLinks final : public Links {
     MPI_Group_free(&members);
     MPI_Group_free(&world);
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
-    for (Incoming& incoming : incoming_) {
-      incoming.record.resize(longest_record_bytes);
+    for (Record& incoming : incoming_) {
+      incoming.bytes.resize(longest_record_bytes);
       expect(incoming);
     }
   }
 
   ~MpiLinks() override {
-    // Freeing waits for the other ranks, which will not come while an exception ends this one.
-    if (std::uncaught_exceptions() > exceptions_at_start_) return;
-    for (Incoming& incoming : incoming_) {
-      MPI_Cancel(&incoming.request);
-      MPI_Wait(&incoming.request, MPI_STATUS_IGNORE);
-    }
-    for (Outgoing& outgoing : outgoing_) MPI_Wait(&outgoing.request, MPI_STATUS_IGNORE);
-    MPI_Comm_free(&communicator_);
+    if (std::uncaught_exceptions() > exceptions_at_start_) is_in_step_ = false;
+    const auto patience = is_in_step_ ? patience_in_step : patience_out_of_step;
+    for (Record& incoming : incoming_) incoming.end(patience);
+    for (Record& outgoing : outgoing_) outgoing.end(patience);
+    // MPI gives a communicator that is freed everywhere to the next group, which what is still on its way would reach.
+    if (is_in_step_) MPI_Comm_free(&communicator_);
   }
+
+  void fall_out_of_step() override { is_in_step_ = false; }
 
   void post(int to, std::vector<std::byte> record) override {
     forget_sent_records();
-    Outgoing& outgoing = outgoing_.emplace_back();
-    outgoing.record = std::move(record);
-    check_mpi("MPI_Isend", MPI_Isend(outgoing.record.data(), static_cast<int>(outgoing.record.size()), MPI_BYTE, to,
-                                     record_tag, communicator_, &outgoing.request));
+    Record& outgoing = outgoing_.emplace_back();
+    outgoing.bytes = std::move(record);
+    outgoing.message.send(outgoing.bytes.data(), outgoing.bytes.size(), to, record_tag, communicator_);
   }
 
   bool take(std::vector<std::byte>& record) override {
     forget_sent_records();
-    Incoming& incoming = incoming_[next_];  // they are filled in the order in which they were posted
-    int complete = 0;
+    Record& incoming = incoming_[next_];  // they are filled in the order in which they were posted
     MPI_Status status;
-    check_mpi("MPI_Test", MPI_Test(&incoming.request, &complete, &status));
-    if (complete == 0) return false;
+    if (!incoming.message.done(&status)) return false;
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    record.assign(incoming.record.begin(), incoming.record.begin() + bytes);
+    record.assign(incoming.bytes.begin(), incoming.bytes.begin() + bytes);
     expect(incoming);
     next_ = (next_ + 1) % incoming_.size();
     return true;
@@ -77,46 +89,30 @@ class MpiLinks final : public Links {
 
   std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::size_t bytes) override {
     auto transfer = std::make_unique<MpiTransfer>();
-    check_mpi("MPI_Isend",
-              MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, communicator_, transfer->request()));
+    transfer->message().send(data, bytes, to, tag, communicator_);
     return transfer;
   }
 
   std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::size_t bytes) override {
     auto transfer = std::make_unique<MpiTransfer>();
-    check_mpi("MPI_Irecv",
-              MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, communicator_, transfer->request()));
+    transfer->message().receive(data, bytes, from, tag, communicator_);
     return transfer;
   }
 
  private:
-  struct Incoming {
-    std::vector<std::byte> record;
-    MPI_Request request = MPI_REQUEST_NULL;
-  };
-  struct Outgoing {
-    std::vector<std::byte> record;
-    MPI_Request request = MPI_REQUEST_NULL;
-  };
-
-  void expect(Incoming& incoming) {
-    check_mpi("MPI_Irecv", MPI_Irecv(incoming.record.data(), static_cast<int>(incoming.record.size()), MPI_BYTE,
-                                     MPI_ANY_SOURCE, record_tag, communicator_, &incoming.request));
+  void expect(Record& incoming) {
+    incoming.message.receive(incoming.bytes.data(), incoming.bytes.size(), MPI_ANY_SOURCE, record_tag, communicator_);
   }
 
   void forget_sent_records() {
-    while (!outgoing_.empty()) {
-      int complete = 0;
-      check_mpi("MPI_Test", MPI_Test(&outgoing_.front().request, &complete, MPI_STATUS_IGNORE));
-      if (complete == 0) return;
-      outgoing_.pop_front();
-    }
+    while (!outgoing_.empty() && outgoing_.front().message.done()) outgoing_.pop_front();
   }
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
-  std::array<Incoming, 8> incoming_;
+  std::array<Record, 8> incoming_;
   std::size_t next_ = 0;
-  std::deque<Outgoing> outgoing_;
+  std::deque<Record> outgoing_;
+  bool is_in_step_ = true;
   int exceptions_at_start_ = std::uncaught_exceptions();
 };
 

@@ -49,6 +49,17 @@ PieceRun::PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks
   });
 }
 
+// Blocks are used again by the next operations: none may be given back while a message can still arrive in it.
+PieceRun::~PieceRun() {
+  for (Piece& piece : mine_) {
+    bool has_ended = true;
+    for (const auto& transfer : piece.transfers) has_ended = transfer->end() && has_ended;
+    if (has_ended) continue;
+    for (Block& partial : piece.partials) partial.leave_for_ever();
+    piece.result_block.leave_for_ever();
+  }
+}
+
 template <typename Use>
 void PieceRun::for_each_piece(Use use) const {
   std::uint64_t number = 0;

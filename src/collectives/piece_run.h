@@ -27,6 +27,9 @@ inline constexpr std::uint64_t positions_told_apart = 1 << 17;
 class PieceRun final : public Run {
  public:
   PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks& blocks, std::uint64_t position);
+  ~PieceRun() override;  // of an operation that failed, too
+  PieceRun(const PieceRun&) = delete;
+  PieceRun& operator=(const PieceRun&) = delete;
   Progress advance() override;
 
  private:

@@ -87,12 +87,14 @@ class ThreadLinks final : public Links {
  private:
   struct Sent final : Transfer {
     bool done() override { return true; }
+    bool end() override { return true; }
   };
   class Expected final : public Transfer {
    public:
     Expected(ThreadNetwork& network, const ThreadNetwork::Route& route, void* data)
         : network_(network), route_(route), number_(network.expect(route)), data_(data) {}
     bool done() override { return is_done_ = is_done_ || network_.receive(route_, number_, data_); }
+    bool end() override { return true; }  // memory is written by done() only
 
    private:
     ThreadNetwork& network_;
