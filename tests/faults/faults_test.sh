@@ -3,31 +3,7 @@
 set -uo pipefail
 fedrun=$1/fedrun
 program=$2
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
-failures=0
-
-complain() {
-  echo "FAILED: $*"
-  cat "$output"
-  failures=$((failures + 1))
-}
-
-# check <name> <ranks> <how> <failing rank> <exit code> <text that must appear exactly once>
-check() {
-  timeout 60 "$fedrun" -np "$2" "$program" "$3" "$4" >"$output" 2>&1
-  local code=$?
-  [[ $code == "$5" ]] || complain "$1: exit code $code, expected $5"
-  if [[ -n ${6:-} ]]; then
-    local times
-    times=$(grep -cF -- "$6" "$output")
-    [[ $times == 1 ]] || complain "$1: '$6' appears $times times"
-  fi
-  local pid
-  while read -r pid; do
-    ! kill -0 "$pid" 2>/dev/null || complain "$1: process $pid is still there"
-  done < <(sed -nE 's/.*pid ([0-9]+).*/\1/p' "$output")
-}
+source "$(dirname "$0")/checked_run.sh"
 
 host=$(hostname)
 check "no failure" 2 none 0 0
@@ -59,7 +35,4 @@ export FEDRUN_THREADS=many
 check "a bad variable" 2 none 0 2 "environment variable FEDRUN_THREADS='many' is not valid"
 unset FEDRUN_THREADS
 
-leftovers=$(find /dev/shm -maxdepth 1 -newer "$0" -name '*fedrun*' 2>/dev/null)
-[[ -z $leftovers ]] || complain "left in /dev/shm: $leftovers"
-((failures == 0)) && echo "every failure was reported once and left nothing behind"
-exit $((failures > 0))
+finish
