@@ -23,7 +23,7 @@ cxxopts::Options describe_flags() {
     ("steps", "timed steps per system and round", text("10"))
     ("warmup", "untimed steps before each of them", text("2"))
     ("rounds", "how often the systems take turns", text("3"))
-    ("compression", "none, fp16 or bf16", text("none"))
+    ("compression", "none, fp16, bf16, fp16-feedback or bf16-feedback", text("none"))
     ("sharded", "each rank steps its part of the parameters")
     ("optimizer", "sgd (momentum 0.9), adam or adamw", text("sgd"))
     ("announce-first-step", "say when the first step is over, for whoever times the launch")
@@ -49,8 +49,12 @@ std::optional<TrainingFlags> read_training_flags(int argc, char** argv, int rank
   flags.steps = reader.read("steps", parse_positive);
   flags.warmup = reader.read("warmup", [](std::string_view text) { return parse_integer(text, 0, 1'000'000); });
   flags.rounds = reader.read("rounds", parse_positive);
-  flags.compression = reader.word<std::shared_ptr<Compression>>(
-      "compression", {{"none", Compression::none}, {"fp16", Compression::fp16}, {"bf16", Compression::bf16}});
+  flags.compression =
+      reader.word<std::shared_ptr<Compression>>("compression", {{"none", Compression::none},
+                                                                {"fp16", Compression::fp16},
+                                                                {"bf16", Compression::bf16},
+                                                                {"fp16-feedback", Compression::fp16_with_feedback()},
+                                                                {"bf16-feedback", Compression::bf16_with_feedback()}});
   flags.sharded = reader.has("sharded");
   flags.optimizer = reader.word<std::string>("optimizer", {{"sgd", "sgd"}, {"adam", "adam"}, {"adamw", "adamw"}});
   flags.announces_first_step = reader.has("announce-first-step");

@@ -33,7 +33,7 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
     ("batch-size", "images per rank and step", cxxopts::value<size_t>()->default_value("100"))
     ("lr", "learning rate of one rank; multiplied by their number, as the batch is", cxxopts::value<double>()->default_value("0.001"))
     ("momentum", "momentum of SGD", cxxopts::value<double>()->default_value("0.9"))
-    ("compression", "none, fp16 or bf16: what gradients travel as between hosts", cxxopts::value<std::string>()->default_value("none"))
+    ("compression", "none, fp16, bf16, fp16-feedback or bf16-feedback: what gradients travel as between hosts", cxxopts::value<std::string>()->default_value("none"))
     ("seed", "of weights and shuffling; the same on every rank", cxxopts::value<uint64_t>()->default_value("1"))
     ("data-dir", "directory with the MNIST files; without it, synthetic digits", cxxopts::value<std::string>()->default_value(""))
     ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>()->default_value(""));
@@ -42,8 +42,11 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
   if (!parsed) return std::nullopt;
   using fedrun::Compression;
   const auto compression = fedrun::parse_word<std::shared_ptr<Compression>>(
-      (*parsed)["compression"].as<std::string>(),
-      {{"none", Compression::none}, {"fp16", Compression::fp16}, {"bf16", Compression::bf16}});
+      (*parsed)["compression"].as<std::string>(), {{"none", Compression::none},
+                                                   {"fp16", Compression::fp16},
+                                                   {"bf16", Compression::bf16},
+                                                   {"fp16-feedback", Compression::fp16_with_feedback()},
+                                                   {"bf16-feedback", Compression::bf16_with_feedback()}});
   const Flags flags{(*parsed)["epochs"].as<int>(),
                     (*parsed)["batch-size"].as<size_t>(),
                     (*parsed)["lr"].as<double>(),

@@ -40,6 +40,15 @@ struct FillArguments {
   DataType type;
 };
 
+// Both f32.
+struct FeedbackArguments {
+  float* elements;
+  float* residuals;
+  std::uint64_t count;
+  float scale;
+  DataType wire;
+};
+
 // Rounds, or truncates into the range of an integer.
 template <typename T>
 constexpr T store_element(double value) {
@@ -167,6 +176,23 @@ constexpr bool can_copy(DataType from, DataType to) {
   arguments.from_type = from;
   arguments.to_type = to;
   return copy_share(arguments, CopyPiece{}, 0, 1);
+}
+
+// As feedback_kernels.h says it.
+template <typename Wire>
+constexpr void feedback_share_of(const FeedbackArguments& arguments, std::uint64_t first, std::uint64_t stride) {
+  for (std::uint64_t i = first; i < arguments.count; i += stride) {
+    const float wanted = arguments.elements[i] * arguments.scale + arguments.residuals[i];
+    const float sent = widen(narrow<Wire>(wanted));
+    const float rest = wanted - sent;
+    arguments.elements[i] = sent;
+    arguments.residuals[i] = rest - rest == 0 ? rest : 0;  // not for infinity and NaN
+  }
+}
+
+constexpr void feedback_share(const FeedbackArguments& arguments, std::uint64_t first, std::uint64_t stride) {
+  arguments.wire == DataType::f16 ? feedback_share_of<F16>(arguments, first, stride)
+                                  : feedback_share_of<Bf16>(arguments, first, stride);
 }
 
 template <typename T>

@@ -1,4 +1,5 @@
 #include <fedrun/collectives/cuda_call.h>
+#include <fedrun/collectives/device_feedback.h>
 #include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/device_launch.h>
 #include <fedrun/core/error.h>
@@ -36,6 +37,12 @@ void fill_on_device(Buffer buffer, std::uint64_t bits, void* stream) {
   if (buffer.count == 0) return;
   const FillArguments arguments{buffer.data, buffer.count, bits, buffer.type};
   check_cuda(launch_fill(arguments, static_cast<cudaStream_t>(stream)), "launching fill");
+}
+
+void round_with_feedback_on_device(const Buffer& elements, const Buffer& residuals, const Feedback& feedback) {
+  const FeedbackArguments arguments{static_cast<float*>(elements.data), static_cast<float*>(residuals.data),
+                                    elements.count, feedback.scale, feedback.wire};
+  check_cuda(launch_feedback(arguments, static_cast<cudaStream_t>(elements.stream)), "launching feedback");
 }
 
 }  // namespace fedrun

@@ -29,6 +29,11 @@ extern "C" __global__ void __launch_bounds__(threads_per_block) fedrun_fill(cons
   fill_share(arguments, first, std::uint64_t{gridDim.x} * blockDim.x);
 }
 
+extern "C" __global__ void __launch_bounds__(threads_per_block) fedrun_feedback(const FeedbackArguments arguments) {
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  feedback_share(arguments, first, std::uint64_t{gridDim.x} * blockDim.x);
+}
+
 cudaError_t launch_copy(const CopyArguments& arguments, std::uint64_t longest, cudaStream_t stream) {
   const dim3 grid(blocks_for(longest), arguments.piece_count);
   fedrun_copy_pieces<<<grid, threads_per_block, 0, stream>>>(arguments);
@@ -37,6 +42,11 @@ cudaError_t launch_copy(const CopyArguments& arguments, std::uint64_t longest, c
 
 cudaError_t launch_fill(const FillArguments& arguments, cudaStream_t stream) {
   fedrun_fill<<<blocks_for(arguments.count), threads_per_block, 0, stream>>>(arguments);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_feedback(const FeedbackArguments& arguments, cudaStream_t stream) {
+  fedrun_feedback<<<blocks_for(arguments.count), threads_per_block, 0, stream>>>(arguments);
   return cudaGetLastError();
 }
 

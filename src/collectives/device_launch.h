@@ -11,5 +11,6 @@ namespace fedrun {
 // No piece is longer than `longest`, and at least one has elements.
 cudaError_t launch_copy(const CopyArguments& arguments, std::uint64_t longest, cudaStream_t stream);
 cudaError_t launch_fill(const FillArguments& arguments, cudaStream_t stream);
+cudaError_t launch_feedback(const FeedbackArguments& arguments, cudaStream_t stream);
 
 }  // namespace fedrun

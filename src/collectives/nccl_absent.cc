@@ -1,4 +1,5 @@
 // Stands in for CUDA and NCCL in a build without them.
+#include <fedrun/collectives/device_feedback.h>
 #include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/nccl_runtime.h>
 #include <fedrun/core/error.h>
@@ -13,6 +14,10 @@ MakeDeviceGroup nccl_groups(int) { return {}; }
 
 void copy_on_device(std::span<const CopyPiece>, const DeviceCopy&, void*) {
   throw BackendError("elements on a GPU: CUDA is not in this build: configure with --preset cuda");
+}
+
+void round_with_feedback_on_device(const Buffer&, const Buffer&, const Feedback&) {
+  throw BackendError("elements on a GPU, and CUDA is not in this build: configure with --preset cuda");
 }
 
 }  // namespace fedrun

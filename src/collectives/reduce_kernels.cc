@@ -57,6 +57,8 @@ bool may_multiply_by_reciprocal(double divisor) {
   return scaled == std::trunc(scaled) && std::isfinite(1 / divisor);
 }
 
+bool is_f32(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
 // A multiplication in place of the division where that changes nothing. A weighted sum in f64 has been rounded by then,
 // so one more error of 2^-53 before it is rounded to f32 is no worse.
 bool may_multiply(const ReduceTerms& terms) {
@@ -64,6 +66,7 @@ bool may_multiply(const ReduceTerms& terms) {
   if (std::frexp(terms.divisor, &exponent) == 0.5) return true;
   if (!combines_in_f32(terms.type)) return false;
   if (!terms.weights.empty()) return std::isfinite(1 / terms.divisor);
+  if (terms.factor == terms.divisor) return is_f32(terms.factor);  // the product is exact in f64, and all is taken back
   return terms.factor == 1 && may_multiply_by_reciprocal(terms.divisor);
 }
 
@@ -80,8 +83,7 @@ ReduceTerms simplified(ReduceTerms terms) {
 Scaling scaling_of(const ReduceTerms& terms) {
   if (terms.factor == 1 && terms.divisor == 1) return Scaling::none;
   // The product of two f32 is exact in f64, so a factor that is an f32 gives the same result without f64.
-  const bool factor_is_f32 = static_cast<double>(static_cast<float>(terms.factor)) == terms.factor;
-  return factor_is_f32 && terms.divisor == 1 ? Scaling::narrow : Scaling::wide;
+  return is_f32(terms.factor) && terms.divisor == 1 ? Scaling::narrow : Scaling::wide;
 }
 
 // A block is what is calculated at a time where one pass through the registers is not enough; it stays in L1.

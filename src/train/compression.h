@@ -33,6 +33,12 @@ class Compression {
   // f32 gradients travel between hosts in 16 bits. Inside a host nothing travels, and nothing is rounded.
   static const std::shared_ptr<Compression> fp16;
   static const std::shared_ptr<Compression> bf16;
+
+  // The same with error feedback: each rank rounds its f32 gradients to 16 bits, wherever they go, keeps what that
+  // leaves out, and adds it to the gradients of the next step. So gradients that are too small to be sent add up until
+  // they are not. A new object each time, because it has a state: one f32 per gradient. For average and sum.
+  static std::shared_ptr<Compression> fp16_with_feedback();
+  static std::shared_ptr<Compression> bf16_with_feedback();
 };
 
 }  // namespace fedrun

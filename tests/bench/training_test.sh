@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
-for flags in "" "--compression fp16 --sharded" "--optimizer adam --sharded"; do
+for flags in "" "--compression fp16 --sharded" "--compression bf16-feedback --optimizer adam --sharded"; do
   # shellcheck disable=SC2086  # several flags, or none
   output=$("$bin/fedrun" -np 2 "$bin/training_bench" --model convnet --batch-size 8 --steps 3 --rounds 2 \
     --json "$work/lines.json" $flags)
@@ -19,7 +19,8 @@ import json, sys
 lines = {line["system"]: line for line in map(json.loads, open(sys.argv[1]))}
 ours = lines["fedrun"]
 assert ours["ranks"] == 2 and lines["alone"]["ranks"] == 1 and ours["model"] == "convnet", lines
-assert ours["compression"] == ("fp16" if "fp16" in sys.argv[2] else "none"), ours
+words = sys.argv[2].split()
+assert ours["compression"] == (words[words.index("--compression") + 1] if "--compression" in words else "none"), ours
 assert ours["sharded"] == ("sharded" in sys.argv[2]), ours
 assert ours["samples_per_second"] > 0 and ours["exposed_communication_ms"] > 0, ours
 assert lines["independent"]["exposed_communication_ms"] == 0, lines
@@ -39,7 +40,7 @@ expect_error() {  # part of the message, flags...
 }
 expect_error "resnet18" --model resnet17
 expect_error "--steps: '0'" --steps 0
-expect_error "none, fp16, bf16" --compression zip
+expect_error "none, fp16, bf16, fp16-feedback, bf16-feedback" --compression zip
 expect_error "cannot write" --model convnet --json /no/such/directory/file
 
 [[ $(python3 "$2/bench/compare/training.py" --help) == *"PyTorch DDP"* ]] || fail "training.py --help"

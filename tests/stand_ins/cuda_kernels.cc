@@ -67,6 +67,19 @@ void launch_fill(dim3 grid, dim3 block, void** args, void* stream) {
   });
 }
 
+void launch_feedback(dim3 grid, dim3 block, void** args, void* stream) {
+  auto arguments = arguments_of<fedrun::FeedbackArguments>(args);
+  const std::size_t bytes = arguments.count * sizeof(float);
+  const std::vector<Access> accesses = {{arguments.elements, bytes, true}, {arguments.residuals, bytes, true}};
+  put_on_stream(stream, "fedrun_feedback", accesses, [arguments, grid, block]() mutable {
+    arguments.elements = static_cast<float*>(seen_by_device(arguments.elements));
+    arguments.residuals = static_cast<float*>(seen_by_device(arguments.residuals));
+    run_grid(grid, block, [&](unsigned, std::uint64_t first, std::uint64_t stride) {
+      fedrun::feedback_share(arguments, first, stride);
+    });
+  });
+}
+
 cudaError_t launch(const void* function, dim3 grid, dim3 block, void** args, cudaStream_t stream) {
   if (control().shall_fail("cudaLaunchKernel")) return answer(cudaErrorLaunchFailure);
   const std::string& name = kernels()[function];
@@ -74,6 +87,8 @@ cudaError_t launch(const void* function, dim3 grid, dim3 block, void** args, cud
     launch_copy(grid, block, args, stream);
   } else if (name == "fedrun_fill") {
     launch_fill(grid, block, args, stream);
+  } else if (name == "fedrun_feedback") {
+    launch_feedback(grid, block, args, stream);
   } else {
     control().report("nobody knows a kernel called " + name);
   }

@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <fedrun/collectives/cuda_handles.h>
 #include <fedrun/collectives/device_kernels.h>
+#include <fedrun/collectives/feedback_kernels.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -124,6 +125,36 @@ TEST_F(StandIn, PacksAndUnpacksManyPieces) {
   check_cuda(cudaMemcpyAsync(back.data(), result.get(), total * sizeof(float), cudaMemcpyDeviceToHost, one_.get()), "");
   check_cuda(cudaStreamSynchronize(one_.get()), "cudaStreamSynchronize");
   for (std::size_t i = 0; i < total; ++i) ASSERT_EQ(back[i], 2 * host[i]) << i;
+  EXPECT_EQ(violations(), 0);
+}
+
+// Twice, so that what the first time leaves out comes with the second, in one launch each.
+TEST_F(StandIn, RoundsWithFeedback) {
+  constexpr std::size_t count = 5'001;
+  std::vector<float> elements(count);
+  for (std::size_t i = 0; i < count; ++i) elements[i] = static_cast<float>(i) * 1.0003F;
+  std::vector<float> residuals(count);
+  const std::size_t size = count * sizeof(float);
+  const DeviceMemory on_device(size);
+  const DeviceMemory left_out(size);
+  check_cuda(cudaMemcpyAsync(on_device.get(), elements.data(), size, cudaMemcpyHostToDevice, one_.get()), "");
+  check_cuda(cudaMemsetAsync(left_out.get(), 0, size, one_.get()), "");
+  check_cuda(cudaStreamSynchronize(one_.get()), "cudaStreamSynchronize");  // the host goes on with its own
+  const int launches = control().calls("cudaLaunchKernel");
+  for (int time = 0; time < 2; ++time) {
+    const Feedback feedback{.wire = DataType::bf16, .scale = 1.0F / 3};
+    round_with_feedback({on_device.get(), count, DataType::f32, Device::cuda, one_.get()},
+                        {left_out.get(), count, DataType::f32, Device::cuda, one_.get()}, feedback);
+    round_with_feedback(as_buffer(elements), as_buffer(residuals), feedback);
+  }
+  EXPECT_EQ(control().calls("cudaLaunchKernel") - launches, 2);
+  std::vector<float> back(count);
+  std::vector<float> back_left_out(count);
+  check_cuda(cudaMemcpyAsync(back.data(), on_device.get(), size, cudaMemcpyDeviceToHost, one_.get()), "");
+  check_cuda(cudaMemcpyAsync(back_left_out.data(), left_out.get(), size, cudaMemcpyDeviceToHost, one_.get()), "");
+  check_cuda(cudaStreamSynchronize(one_.get()), "cudaStreamSynchronize");
+  EXPECT_EQ(back, elements);
+  EXPECT_EQ(back_left_out, residuals);
   EXPECT_EQ(violations(), 0);
 }
 
