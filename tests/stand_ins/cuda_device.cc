@@ -1,9 +1,11 @@
 // The CUDA runtime's functions about devices and errors.
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include "stand_ins/cuda_errors.h"
 #include "stand_ins/stand_in_control.h"
+#include "stand_ins/stand_in_device.h"
 #include "stand_ins/stand_in_machine.h"
 
 namespace stand_in {
@@ -11,6 +13,7 @@ namespace stand_in {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int gpu_of_thread = 0;
 
 }  // namespace
 
@@ -18,6 +21,8 @@ cudaError_t answer(cudaError_t result) {
   if (result != cudaSuccess) last_error = result;
   return result;
 }
+
+int current_gpu() { return gpu_of_thread; }
 
 }  // namespace stand_in
 
@@ -32,8 +37,16 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return *count == 0 ? answer(cudaErrorNoDevice) : cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int) {
-  return answer(control().shall_fail("cudaSetDevice") ? cudaErrorInvalidDevice : cudaSuccess);
+cudaError_t cudaSetDevice(int gpu) {
+  if (control().shall_fail("cudaSetDevice")) return answer(cudaErrorInvalidDevice);
+  gpu_of_thread = gpu;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int gpu) {
+  if (control().shall_fail("cudaDeviceGetPCIBusId")) return answer(cudaErrorInvalidDevice);
+  std::snprintf(id, static_cast<std::size_t>(bytes), "0000:%02x:00.0", static_cast<unsigned>(gpu));
+  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize() {

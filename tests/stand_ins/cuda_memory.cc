@@ -43,8 +43,24 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t st
   return cudaSuccess;
 }
 
+cudaError_t cudaHostRegister(void* data, size_t, unsigned) {
+  if (control().shall_fail("cudaHostRegister")) return answer(cudaErrorMemoryAllocation);
+  if (data == nullptr) control().report("cudaHostRegister of nothing");
+  control().add("pinned block", 1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void*) {
+  control().add("pinned block", -1);
+  return cudaSuccess;
+}
+
 // Host memory is read and written when the copy's turn comes, as for memory that is pinned.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (control().shall_fail("cudaMemcpyAsync")) return answer(cudaErrorUnknown);
+  if (kind == cudaMemcpyDefault) {
+    kind = seen_by_device(to) == nullptr ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
+  }
   std::vector<Access> accesses;
   if (kind != cudaMemcpyHostToDevice) accesses.push_back({from, bytes, false});
   if (kind != cudaMemcpyDeviceToHost) accesses.push_back({to, bytes, true});

@@ -18,6 +18,17 @@ std::map<ncclComm_t, Shared>& communicators() {
   return *all;
 }
 
+// As the real one does: a communicator has at most one rank on a GPU.
+void refuse_shared_gpus(ncclComm& communicator) {
+  const auto& gpus = communicator.segment->gpus;
+  for (int rank = 0; rank < communicator.ranks; ++rank) {
+    if (rank == communicator.rank || gpus[static_cast<std::size_t>(rank)] != communicator.gpu) continue;
+    set_last_error("Duplicate GPU detected : rank " + std::to_string(communicator.rank) + " and rank " +
+                   std::to_string(rank) + " both on CUDA device " + std::to_string(communicator.gpu));
+    communicator.failure = ncclInvalidUsage;
+  }
+}
+
 bool join(ncclComm& communicator) {
   if (!communicator.has_joined && control().shall_fail("absent")) communicator.is_absent = true;
   if (communicator.is_absent) return false;
@@ -27,10 +38,13 @@ bool join(ncclComm& communicator) {
       communicator.failure = ncclSystemError;
       return false;
     }
+    communicator.segment->gpus[static_cast<std::size_t>(communicator.rank)] = communicator.gpu;
     communicator.segment->joined.fetch_add(1);
     communicator.has_joined = true;
   }
-  return communicator.segment->joined.load() >= communicator.ranks;
+  if (communicator.segment->joined.load() < communicator.ranks) return false;
+  refuse_shared_gpus(communicator);
+  return communicator.failure == ncclSuccess;
 }
 
 ncclResult_t state_of(ncclComm& communicator) {

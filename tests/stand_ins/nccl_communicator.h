@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stand_ins/nccl_segment.h"
+#include "stand_ins/stand_in_device.h"
 
 namespace stand_in {
 
@@ -29,6 +30,7 @@ struct PreMultiplier {
 struct ncclComm {
   int rank = 0;
   int ranks = 1;
+  int gpu = stand_in::current_gpu();
   stand_in::SegmentHandle handle{0, -1};
   stand_in::Segment* segment = nullptr;
   bool has_joined = false;

@@ -42,6 +42,7 @@ struct SplitChoice {
 };
 
 struct Segment {
+  std::array<int, most_ranks> gpus;  // by rank, once it has joined
   std::atomic<int> joined;
   std::atomic<int> finalized;
   std::array<SplitChoice, most_ranks> choices;

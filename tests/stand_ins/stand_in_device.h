@@ -26,6 +26,8 @@ void put_on_stream(void* stream, const std::string& what, const std::vector<Acce
 // Where the device itself sees memory of these addresses; nullptr: nowhere.
 void* seen_by_device(const void* data);
 
+int current_gpu();  // of this thread
+
 void* allocate_device_memory(std::size_t bytes);
 bool free_device_memory(void* data);  // waits for the device
 
