@@ -100,7 +100,7 @@ struct alignas(128) RankLine {
   std::atomic<std::uint64_t> wish;                 // the key of what it would put up, if there were room
   std::atomic<std::uint64_t> wished_at;            // one more than the position that it is for; 0: it has no wish
   std::atomic<std::uint64_t> lendings_read;        // how many it knows of
-  std::atomic<std::uint64_t> launches;             // rank 0's, for its whole host: launch numbers given out
+  std::atomic<std::uint64_t> turns;                // of a leader, for its whole host: numbers of turns given out
   std::atomic<std::uint64_t> gave_up_device;       // not 0: this rank will not take part on devices any more
 };
 
@@ -148,11 +148,18 @@ class OperationCounter {
   std::atomic<std::uint64_t> value_;
 };
 
+// When the turn of an operation is to use NCCL, which wants the same order on every rank.
+struct Turn {
+  OperationCounter claims;  // ranks that wanted to give a number to it; the first one does
+  OperationCounter number;  // 1, 2, …; 0: not known yet
+};
+
 // One position's; used again for another when every rank of the host has left it.
 struct alignas(128) Slot {
-  OperationCounter finished;       // pieces that are done, or ranks that are through with their windows
-  OperationCounter launch_claims;  // ranks that wanted to give a launch number to it; the first one does
-  OperationCounter launch;         // when its turn on the devices is: 1, 2, …; 0: not known yet
+  OperationCounter finished;  // pieces that are done, or ranks that are through with their windows
+  OperationCounter staged;    // ranks of this host whose elements on devices are in host memory
+  Turn launch;
+  Turn return_;  // of what goes through host memory: when it goes back to the devices
 };
 
 // How far a rank has come with one operation.

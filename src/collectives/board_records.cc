@@ -120,7 +120,7 @@ void put_up(const Record& record, const Board& board, int ranks) {
     return;
   }
   if (head.kind == Kind::launch) {  // the slot is there: ranks of this host have arrived at the position
-    board.slot(head.number).launch.set(head.number, static_cast<std::uint32_t>(head.fingerprint));
+    board.slot(head.number).launch.number.set(head.number, static_cast<std::uint32_t>(head.fingerprint));
     return;
   }
   if (head.kind == Kind::gave_up_device) {

@@ -36,6 +36,8 @@ class CudaEvent {
     check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
 
+  cudaEvent_t get() const { return event_; }
+
   // Never blocks.
   bool has_happened() const {
     const cudaError_t result = cudaEventQuery(event_);

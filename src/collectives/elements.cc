@@ -2,6 +2,7 @@
 #include <fedrun/collectives/peer_memory.h>
 #include <fedrun/collectives/streams.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace fedrun {
@@ -31,6 +32,13 @@ void Elements::look_at(std::uint64_t position) {
     std::byte* output = is_in_place ? input : segments.resolve(places.output, world_rank);
     visible_[static_cast<std::size_t>(rank)] = {input, output, places.output.how != Place::How::nowhere};
   }
+}
+
+void Elements::look_at_own(std::byte* memory, DataType type) {
+  type_ = type;
+  element_bytes_ = size_of(type);
+  std::ranges::fill(visible_, Visible{});
+  visible_[static_cast<std::size_t>(surroundings_.group.rank)] = {memory, memory, memory != nullptr};
 }
 
 const std::byte* Elements::visible_input(int rank, std::uint64_t first) const {

@@ -26,6 +26,8 @@ class Elements {
   }
   // Another operation, with the memory of this object.
   void look_at(std::uint64_t position);
+  // Only this rank's elements, of another type than the operation's.
+  void look_at_own(std::byte* memory, DataType type);
   // An operation about the same elements.
   void move_to(std::uint64_t position) { position_ = position; }
 

@@ -18,11 +18,14 @@ Engine::Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std
       spare_slots_(board_mapping_.data(), group_),
       surroundings_{group_, host_->peers, host_->segments, spare_slots_.board()},
       rank_(group_.rank),
-      ranks_(group_.size()) {
+      ranks_(group_.size()),
+      reach_(group_.nccl_reach(host_->devices.mpi_across_hosts)) {
   host_->scheduler.add(*this);
 }
 
 Engine::~Engine() {
+  // What the host was not asked to wait for may still come from blocks that others are about to get.
+  if (devices_) devices_->settle();
   host_->scheduler.remove(*this);
   if (links_ && (!queued_.empty() || !placed_.empty() || !device_problem_.empty())) links_->fall_out_of_step();
 }
@@ -125,7 +128,7 @@ bool Engine::advance(Flight& flight) {
     }
     const Run::Progress progress = flight.is_agreed ? advance_on_device(flight) : flight.run->advance();
     if (progress != Run::Progress::finished) return progress == Run::Progress::some;
-    if (flight.output_block) {
+    if (flight.output_block && !flight.device) {
       std::memcpy(flight.operation.output.data, flight.output_block->mapping.data(), flight.operation.output.bytes());
     }
   } catch (const Error&) {
@@ -152,13 +155,17 @@ void Engine::begin(Flight& flight) {
     finish(flight);
   } else if (call(position, speaker).terms.is_on_device) {
     flight.is_agreed = true;
-  } else if (links_) {
-    flight.run = std::make_unique<PieceRun>(surroundings_, *links_, message_blocks_, position);
-  } else if (needs_windows(position)) {
+    flight.way = way_of(call(position, speaker).terms);
+  } else if (!links_ && needs_windows(position)) {
     flight.run = std::make_unique<WindowRun>(surroundings_, position, flight.operation.input, flight.operation.output);
   } else {
-    flight.run = std::make_unique<ChunkRun>(surroundings_, position);
+    flight.run = make_run(position);
   }
+}
+
+std::unique_ptr<Run> Engine::make_run(std::uint64_t position) {
+  if (links_) return std::make_unique<PieceRun>(surroundings_, *links_, message_blocks_, position);
+  return std::make_unique<ChunkRun>(surroundings_, position);
 }
 
 void Engine::finish(Flight& flight) {
@@ -168,8 +175,8 @@ void Engine::finish(Flight& flight) {
     flight.problem = std::current_exception();
   }
   flight.finished = true;
+  if (flight.problem && flight.device) leave_behind(flight);
   flight.run.reset();
-  if (flight.problem) flight.device.reset();
   if (std::exchange(flight.is_launched, false)) --launched_flights_;
   flight.input_block.reset();
   flight.output_block.reset();

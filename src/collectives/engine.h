@@ -45,7 +45,8 @@ class Engine {
  public:
   // Groups of devices are made after the engine, because making them needs somebody to tell of failures.
   void add_devices(std::shared_ptr<DeviceGroup> devices) { devices_ = std::move(devices); }
-  DeviceGroup* devices() const { return device_problem_.empty() ? devices_.get() : nullptr; }
+  std::shared_ptr<DeviceGroup> devices() const { return device_problem_.empty() ? devices_ : nullptr; }
+  NcclReach reach() const { return reach_; }  // which ranks of the group NCCL connects, if they have GPUs
 
   Engine(std::shared_ptr<Host> host, Group group, SharedMapping board, std::unique_ptr<Links> links);
   ~Engine();
@@ -129,6 +130,7 @@ class Engine {
   bool advance(Flight& flight);
   bool needs_windows(std::uint64_t position) const;
   void begin(Flight& flight);
+  std::unique_ptr<Run> make_run(std::uint64_t position);
   void finish(Flight& flight);
   void leave_finished_positions();
 
@@ -147,10 +149,22 @@ class Engine {
   // engine_device.cc
   void prepare_device(Flight& flight);
   Run::Progress advance_on_device(Flight& flight);
-  bool is_its_turn(std::uint64_t position);
+  bool is_its_turn(Turn& turn, std::uint64_t position);
   bool end_given_up_flights();
   void launch(Flight& flight);
   DeviceTerms device_terms(const Flight& flight);
+
+  // engine_staging.cc
+  DeviceWay way_of(const CallTerms& terms) const;
+  void stage(Flight& flight);
+  Segments::BlockLoan borrow_pinned_block(std::size_t bytes);
+  void leave_behind(Flight& flight);
+  void let_go_of_left_behind();
+  Run::Progress advance_through_host(Flight& flight);
+  Run::Progress await_elements(Flight& flight);
+  std::vector<std::size_t> shard_counts(std::size_t count) const;
+  void add_shard(Flight& flight, DeviceTerms& terms);
+  std::unique_ptr<Run> make_shard_run(const Flight& flight);
 
   // engine_relay.cc
   void send_record(const std::vector<std::byte>& record);
@@ -192,11 +206,19 @@ class Engine {
   std::map<int, std::deque<std::vector<std::byte>>> held_;  // records by rank whose position has no slot yet
   std::vector<std::byte> record_;
 
+  NcclReach reach_;
   std::shared_ptr<DeviceGroup> devices_;  // shared with the operations and memory that come from it; none: no GPUs
   bool is_progressing_ = false;           // so that what an operation submits at its end does not begin it again
   std::string device_problem_;            // why they were given up
-  std::uint32_t launches_ = 0;            // of this rank: every rank launches in the order of the launch numbers
-  int launched_flights_ = 0;              // that have not finished
+  std::uint32_t turns_ = 0;   // that this rank has taken: every rank takes them in the order of their numbers
+  int launched_flights_ = 0;  // that have not finished
+  // Of staged operations that failed: their elements may still be on the way to the blocks.
+  struct LeftBehind {
+    std::unique_ptr<DeviceRun> device;
+    Segments::BlockLoan input_block;
+    Segments::BlockLoan output_block;
+  };
+  std::vector<LeftBehind> left_behind_;
 
   // Used again for each operation that is run at once.
   ReducePlan plan_;

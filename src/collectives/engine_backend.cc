@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace fedrun {
@@ -64,10 +65,28 @@ std::shared_ptr<Engine> make_engine(const std::shared_ptr<Host>& host, Group gro
   return std::make_shared<Engine>(host, std::move(group), std::move(board), std::move(links));
 }
 
+// The ranks that NCCL shall connect with this one, by their ranks in its group.
+std::vector<int> connected_ranks(const Engine& engine) {
+  const Group& group = engine.group();
+  switch (engine.reach()) {
+    case NcclReach::nobody:
+      return {};
+    case NcclReach::host:
+      return group.neighbours();
+    case NcclReach::group:
+      break;
+  }
+  std::vector<int> all(static_cast<std::size_t>(group.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 // What this rank of a group needs to know while its devices are made. `parent` is the group that it comes from.
 DeviceSeat device_seat(Engine& engine, Engine& parent) {
-  return {.rank = engine.group().rank,
-          .ranks = engine.group().size(),
+  const std::vector<int> connected = connected_ranks(engine);
+  const auto own = std::ranges::find(connected, engine.group().rank);
+  return {.rank = static_cast<int>(own - connected.begin()),
+          .ranks = static_cast<int>(connected.size()),
           .watch =
               [&] {
                 engine.host().scheduler.progress();  // ranks of other hosts say it in records
@@ -93,9 +112,33 @@ void add_devices(Engine& engine, const Gather& gather, int gathering_ranks,
   const auto failed = std::ranges::find(failures, 1);
   if (failed == failures.end()) return;
   const std::string reason =
-      fmt::format("rank {} could not set up NCCL; its own error says why", failed - failures.begin());
+      fmt::format("rank {} could not set up its GPU; its own error says why", failed - failures.begin());
   engine.give_up_device(reason);
   throw PeerLostError(reason);
+}
+
+// Collective over the ranks of `gather`. `first` is the lowest of those that NCCL shall connect, as `gather` knows it;
+// none: nobody.
+void make_devices(Engine& engine, Engine& parent, const Gather& gather, std::optional<int> first,
+                  const std::function<std::shared_ptr<DeviceGroup>()>& find_maker) {
+  const int ranks = parent.group().size();
+  // Even a rank that fails must tell the others, who wait to hear.
+  DeviceGroup::Id id{};
+  std::shared_ptr<DeviceGroup> maker;
+  std::exception_ptr problem;
+  try {
+    maker = find_maker();
+    if (first == parent.group().rank) id = maker->make_id();
+  } catch (const Error&) {
+    problem = std::current_exception();
+  }
+  const auto ids = gather_values(gather, ranks, id);
+  add_devices(engine, gather, ranks, [&] {
+    if (problem) std::rethrow_exception(problem);
+    std::optional<DeviceGroup::Id> their_id;
+    if (first) their_id = ids[static_cast<std::size_t>(*first)];
+    return maker->make(their_id, device_seat(engine, parent));
+  });
 }
 
 class EngineBackend final : public Backend {
@@ -128,7 +171,7 @@ class EngineBackend final : public Backend {
   std::unique_ptr<Backend> split(std::optional<int> color, int key) override;
 
  private:
-  void split_devices(Engine& engine, std::optional<int> color, int key, int leader);
+  void split_devices(Engine& engine, bool has_color, const std::vector<int>& members);
 
   Memory allocate_on_device(std::size_t bytes) {
     if (engine_->devices() == nullptr) throw UsageError("allocate: this group uses no GPUs; ask for memory of the CPU");
@@ -176,35 +219,38 @@ std::unique_ptr<Backend> EngineBackend::split(std::optional<int> color, int key)
     if (member == parent.rank) group.rank = static_cast<int>(group.world_ranks.size());
     group.world_ranks.push_back(parent.world_rank(member));
     hosts.push_back(parent.host(member));
+    group.gpu_of.push_back(parent.gpu_of[static_cast<std::size_t>(member)]);
   }
   group.assign_hosts(hosts);
   auto engine = make_engine(engine_->shared_host(), std::move(group), gather, size(), members);
-  split_devices(*engine, color, key, members.front());
+  split_devices(*engine, color.has_value(), members);
   if (!color) return nullptr;
   return std::make_unique<EngineBackend>(std::move(engine));
 }
 
 // The new engine is its group's; for a rank without a color, one that is dropped afterwards.
-void EngineBackend::split_devices(Engine& engine, std::optional<int> color, int key, int leader) {
+void EngineBackend::split_devices(Engine& engine, bool has_color, const std::vector<int>& members) {
   const Gather gather = gather_through_engine();
   struct State {
     bool has_devices;
-    bool is_idle;
+    bool can_split;
   };
-  DeviceGroup* const mine = engine_->devices();
-  const auto states = gather_values(gather, size(), State{mine != nullptr, !engine_->waits_for_device()});
+  const std::shared_ptr<DeviceGroup> mine = engine_->devices();
+  const bool can_split_here = mine && mine->is_connected() && !engine_->waits_for_device();
+  const auto states = gather_values(gather, size(), State{mine != nullptr, can_split_here});
   if (std::ranges::none_of(states, &State::has_devices)) return;
   if (!std::ranges::all_of(states, &State::has_devices)) {
     return engine.give_up_device("those of the group that this one was made from were given up before");
   }
-  const bool is_idle = std::ranges::all_of(states, &State::is_idle);
-  std::vector<DeviceGroup::Id> ids;
-  if (!is_idle) ids = gather_values(gather, size(), leader == rank() ? mine->make_id() : DeviceGroup::Id{});
-  add_devices(engine, gather, size(), [&]() -> std::shared_ptr<DeviceGroup> {
+  const std::vector<int> connected = has_color ? connected_ranks(engine) : std::vector<int>();
+  std::optional<int> first;
+  if (!connected.empty()) first = members[static_cast<std::size_t>(connected.front())];
+  if (!std::ranges::all_of(states, &State::can_split)) {
+    return make_devices(engine, *engine_, gather, first, [&] { return mine; });
+  }
+  add_devices(engine, gather, size(), [&] {
     try {
-      if (is_idle) return mine->split(color, key, device_seat(engine, *engine_));
-      if (!color) return nullptr;
-      return mine->make(ids[static_cast<std::size_t>(leader)], device_seat(engine, *engine_));
+      return mine->split(first, device_seat(engine, *engine_));
     } catch (const Error& error) {
       engine_->give_up_device(error.what());  // it may be left halfway through the split
       throw;
@@ -219,20 +265,22 @@ std::unique_ptr<Backend> make_world_backend(const Layout& layout, const Gather& 
   world.rank = layout.rank;
   for (int rank = 0; rank < static_cast<int>(layout.host_of.size()); ++rank) world.world_ranks.push_back(rank);
   world.assign_hosts(layout.host_of);
+  world.gpu_of = gather_values(gather, world.size(), options.devices.gpu_id);
   const int ranks = world.size();
   const std::vector<int> own_ranks = world.world_ranks;
   auto host = std::make_shared<Host>(gather, world, options);
   auto engine = make_engine(host, std::move(world), gather, ranks, own_ranks);
-  if (options.make_device_group) {
-    add_devices(*engine, gather, ranks,
-                [&] { return options.make_device_group(gather, device_seat(*engine, *engine)); });
+  if (options.devices.make_group) {
+    const std::vector<int> connected = connected_ranks(*engine);
+    const std::optional<int> first = connected.empty() ? std::nullopt : std::optional(connected.front());
+    make_devices(*engine, *engine, gather, first, options.devices.make_group);
   }
   return std::make_unique<EngineBackend>(std::move(engine));
 }
 
-std::unique_ptr<Backend> make_self_backend(const MakeDeviceGroup& make_device_group) {
+std::unique_ptr<Backend> make_self_backend(const DeviceOptions& devices) {
   const Gather copy = [](const void* mine, std::size_t bytes, void* all) { std::memcpy(all, mine, bytes); };
-  return make_world_backend({}, copy, {.make_device_group = make_device_group});
+  return make_world_backend({}, copy, {.devices = devices});
 }
 
 }  // namespace fedrun

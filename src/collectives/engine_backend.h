@@ -22,6 +22,6 @@ std::unique_ptr<Backend> make_world_backend(const Layout& layout, const Gather& 
                                             const HostOptions& options = {});
 
 // For a run of one process.
-std::unique_ptr<Backend> make_self_backend(const MakeDeviceGroup& make_device_group = {});
+std::unique_ptr<Backend> make_self_backend(const DeviceOptions& devices = {});
 
 }  // namespace fedrun

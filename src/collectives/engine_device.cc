@@ -1,5 +1,6 @@
 // The part of the engine that brings operations on devices into one order, and notices when a rank cannot go on.
 #include <fedrun/collectives/board_records.h>
+#include <fedrun/collectives/call_terms.h>
 #include <fedrun/collectives/engine.h>
 #include <fedrun/collectives/host.h>
 #include <fedrun/core/error.h>
@@ -22,7 +23,11 @@ void Engine::prepare_device(Flight& flight) {
     throw UsageError(fmt::format("{}: its elements lie on GPU {}, and this rank uses GPU {}: move them there",
                                  to_string(flight.operation.kind), gpu, devices_->gpu()));
   }
-  or_give_up([&] { flight.device = devices_->prepare(flight.operation.input, flight.operation.output); });
+  flight.way = way_of(terms_of(flight.operation));
+  or_give_up([&] {
+    if (flight.way == DeviceWay::staged) return stage(flight);
+    flight.device = devices_->prepare(flight.operation.input, flight.operation.output);
+  });
 }
 
 // The other ranks must learn of what fails here: they would wait for this one.
@@ -78,37 +83,45 @@ bool Engine::end_given_up_flights() {
   }
 }
 
-// Every rank launches in the order of the launch numbers. Any rank of rank 0's host may give the next one to an
-// operation that is ready, so that nobody waits for rank 0 while it computes.
-bool Engine::is_its_turn(std::uint64_t position) {
-  Slot& slot = surroundings_.board.slot(position);
-  if (group_.own_host() == group_.host(0) && slot.launch.count(position) == 0 &&
-      slot.launch_claims.count(position) == 0 && slot.launch_claims.add(position, 1) == 1) {
+// Every rank takes the turns in the order of their numbers. Any rank may give the next one to an operation that is
+// ready, so that nobody waits for rank 0 while it computes: any of rank 0's host, or, where NCCL connects the ranks of
+// a host only, any of that.
+bool Engine::is_its_turn(Turn& turn, std::uint64_t position) {
+  const bool is_of_host = reach_ == NcclReach::host;
+  const int host = is_of_host ? group_.own_host() : group_.host(0);
+  if (group_.own_host() == host && turn.number.count(position) == 0 && turn.claims.count(position) == 0 &&
+      turn.claims.add(position, 1) == 1) {
     // relaxed: the number itself is all that others learn from it
-    const auto number = static_cast<std::uint32_t>(line(0).launches.fetch_add(1, std::memory_order_relaxed) + 1);
-    slot.launch.set(position, number);
-    if (links_) send_record(record_of_launch(position, number, rank_));
+    const std::uint64_t turns = line(group_.leader(host)).turns.fetch_add(1, std::memory_order_relaxed) + 1;
+    const auto number = static_cast<std::uint32_t>(turns);
+    turn.number.set(position, number);
+    if (links_ && !is_of_host) send_record(record_of_launch(position, number, rank_));
     host_->peers.event().notify();
   }
-  return slot.launch.count(position) == launches_ + 1 && devices_->may_launch();
+  return turn.number.count(position) == turns_ + 1 && devices_->may_launch();
 }
 
 Run::Progress Engine::advance_on_device(Flight& flight) {
-  if (!flight.is_launched && !is_its_turn(flight.position)) return Run::Progress::none;
   Run::Progress progress = Run::Progress::none;
   or_give_up([&] {
-    if (!flight.is_launched) launch(flight);
-    progress = flight.device->advance();
+    if (flight.way != DeviceWay::direct) {
+      progress = advance_through_host(flight);
+    } else if (flight.is_launched || is_its_turn(surroundings_.board.slot(flight.position).launch, flight.position)) {
+      if (!flight.is_launched) launch(flight);
+      progress = flight.device->advance();
+    }
   });
   return progress;
 }
 
 void Engine::launch(Flight& flight) {
   if (!flight.device) flight.device = devices_->prepare_answer();
-  flight.device->launch(device_terms(flight));
+  DeviceTerms terms = device_terms(flight);
+  if (flight.way == DeviceWay::sharded) add_shard(flight, terms);
+  flight.device->launch(terms);
   flight.is_launched = true;
   ++launched_flights_;
-  ++launches_;
+  ++turns_;
 }
 
 DeviceTerms Engine::device_terms(const Flight& flight) {
@@ -120,7 +133,9 @@ DeviceTerms Engine::device_terms(const Flight& flight) {
                     .count = agreed.count,
                     .root = agreed.root,
                     .counts = flight.operation.counts,
-                    .receive_counts = flight.operation.receive_counts};
+                    .receive_counts = flight.operation.receive_counts,
+                    .rank = rank_,
+                    .ranks = ranks_};
   if (agreed.wire != agreed.type) terms.wire = agreed.wire;
   if (agreed.kind == Collective::allreduce || agreed.kind == Collective::reduce_scatter) {
     plan_reduction(surroundings_.board, position, ranks_, terms.plan);

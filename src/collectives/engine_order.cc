@@ -184,7 +184,9 @@ void Engine::put(FlightPointer flight, std::uint64_t position) {
   const Operation& operation = flight->operation;
   CallTerms terms = terms_of(operation);
   if (operation.kind == Collective::join) terms.weight = last_to_join();  // rank 0 knows
-  if (!terms.is_inlined) call(position, rank_).places = operation.is_on_device() ? Places{} : make_reachable(*flight);
+  if (!terms.is_inlined)
+    call(position, rank_).places =
+        operation.is_on_device() ? flight->places.value_or(Places{}) : make_reachable(*flight);
   flight->position = position;
   publish_call(operation, terms, flight->key, position);
   placed_.push_back(std::move(flight));

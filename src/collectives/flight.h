@@ -31,7 +31,11 @@ struct Flight {
   std::unique_ptr<DeviceRun> device{};  // of elements on a GPU, instead of the run
   bool is_agreed = false;               // on devices: every rank has arrived, and it waits for its turn
   bool is_launched = false;             // and this has come
-  Segments::BlockLoan input_block{};    // where memory is staged
+  DeviceWay way = DeviceWay::direct;    // on devices
+  // On devices, of what goes through host memory: what this rank brings comes there, is worked on by the run, and goes
+  // back.
+  enum class HostStep { coming, there, worked_on, returning, going_back } step = HostStep::coming;
+  Segments::BlockLoan input_block{};  // where memory is staged
   Segments::BlockLoan output_block{};
   Segments::BlockLoan window_block{};
   std::chrono::steady_clock::time_point submitted = std::chrono::steady_clock::now();

@@ -21,7 +21,7 @@ struct HostOptions {
   WaitOptions wait{};
   MakeLinks make_links{};                // collective over the group; for runs on several hosts
   std::shared_ptr<Timeline> timeline{};  // shared with whoever turns it on and off
-  MakeDeviceGroup make_device_group{};   // collective over the world; none: this run uses no GPUs
+  DeviceOptions devices{};
 };
 
 struct Host {
@@ -30,13 +30,15 @@ struct Host {
         segments(peers),
         scheduler(peers, options.wait),
         make_links(options.make_links),
-        timeline(options.timeline ? options.timeline : std::make_shared<Timeline>()) {}
+        timeline(options.timeline ? options.timeline : std::make_shared<Timeline>()),
+        devices(options.devices) {}
 
   Peers peers;
   Segments segments;
   Scheduler scheduler;
   MakeLinks make_links;
   std::shared_ptr<Timeline> timeline;
+  DeviceOptions devices;
   std::uint64_t groups_led = 0;  // for the ids of groups that this process is the first rank of
 };
 

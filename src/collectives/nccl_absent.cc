@@ -7,7 +7,7 @@
 namespace fedrun {
 
 GpuFinding find_gpu(std::optional<int>, const Topology&) {
-  return {std::nullopt, "CUDA is not in this build: configure with --preset cuda", false};
+  return {.why_not = "CUDA is not in this build: configure with --preset cuda", .is_expected = false};
 }
 void use_gpu(int) {}
 MakeDeviceGroup nccl_groups(int) { return {}; }

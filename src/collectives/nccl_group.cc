@@ -1,11 +1,32 @@
 #include <fedrun/collectives/nccl_call.h>
 #include <fedrun/collectives/nccl_group.h>
 #include <fedrun/collectives/nccl_run.h>
+#include <fedrun/collectives/staged_run.h>
+#include <fedrun/core/log.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace fedrun {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Copies end soon, unless what comes before them on the caller's stream does not.
+constexpr auto longest_settling = 5s;
+
+// Zeroed, on a stream of its own, because the group's may be busy for long.
+Memory zeroed(Memory memory) {
+  const CudaStream stream;
+  check_cuda(cudaMemsetAsync(memory.data(), 0, std::max<std::size_t>(memory.bytes(), 1), stream.get()),
+             "cudaMemsetAsync");
+  check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  return memory;
+}
+
+}  // namespace
 
 static_assert(sizeof(DeviceGroup::Id) == sizeof(ncclUniqueId));
 
@@ -19,6 +40,18 @@ std::unique_ptr<DeviceRun> NcclGroup::prepare_answer() {
   return std::make_unique<NcclRun>(shared_from_this());
 }
 
+std::unique_ptr<DeviceRun> NcclGroup::prepare_staged(ConstBuffer input, void* host_input, Buffer output,
+                                                     const void* host_output) {
+  use_gpu();
+  make_copy_streams();
+  return std::make_unique<StagedRun>(shared_from_this(), input, host_input, output, host_output);
+}
+
+void NcclGroup::make_copy_streams() {
+  if (!to_host_) to_host_.emplace();
+  if (!from_host_) from_host_.emplace();
+}
+
 DeviceGroup::Id NcclGroup::make_id() {
   const ncclUniqueId id = NcclCommunicator::make_id();
   Id bytes;
@@ -26,28 +59,31 @@ DeviceGroup::Id NcclGroup::make_id() {
   return bytes;
 }
 
-std::shared_ptr<DeviceGroup> NcclGroup::split(std::optional<int> color, int key, const DeviceSeat& seat) {
+std::shared_ptr<DeviceGroup> NcclGroup::split(std::optional<int> color, const DeviceSeat& seat) {
   use_gpu();
-  auto communicator = communicator_->split(color, key, seat);
-  if (!communicator) return nullptr;
-  return std::make_shared<NcclGroup>(gpu_, seat.rank, seat.ranks, std::move(communicator));
+  return std::make_shared<NcclGroup>(gpu_, seat, communicator_->split(color, seat.rank, seat));
 }
 
-std::shared_ptr<DeviceGroup> NcclGroup::make(const Id& id, const DeviceSeat& seat) {
+std::shared_ptr<DeviceGroup> NcclGroup::make(const std::optional<Id>& id, const DeviceSeat& seat) {
   use_gpu();
+  if (!id) return std::make_shared<NcclGroup>(gpu_, seat);
   ncclUniqueId unique;
-  std::memcpy(&unique, id.data(), sizeof unique);
-  return std::make_shared<NcclGroup>(gpu_, seat.rank, seat.ranks, std::make_shared<NcclCommunicator>(unique, seat));
+  std::memcpy(&unique, id->data(), sizeof unique);
+  return std::make_shared<NcclGroup>(gpu_, seat, std::make_shared<NcclCommunicator>(unique, seat));
 }
 
 Memory NcclGroup::allocate(std::size_t bytes) {
   use_gpu();
   void* data = nullptr;
+  if (!communicator_) {
+    check_cuda(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+    return zeroed(Memory(data, bytes, [data] { static_cast<void>(cudaFree(data)); }));
+  }
   check_nccl(ncclMemAlloc(&data, std::max<std::size_t>(bytes, 1)), "ncclMemAlloc", communicator_->get());
-  Memory memory(data, bytes, [data] { static_cast<void>(ncclMemFree(data)); });
-  const CudaStream stream;  // of its own, because the group's may be busy for long
-  check_cuda(cudaMemsetAsync(data, 0, std::max<std::size_t>(bytes, 1), stream.get()), "cudaMemsetAsync");
-  check_cuda(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize");
+  Memory memory = zeroed(Memory(data, bytes, [data] {
+    static_cast<void>(cudaDeviceSynchronize());  // unlike cudaFree, ncclMemFree need not wait for who uses it
+    static_cast<void>(ncclMemFree(data));
+  }));
   void* const handle = communicator_->register_memory(data, std::max<std::size_t>(bytes, 1));
   // The memory may outlive the communicator, which then has deregistered it.
   return Memory(data, bytes,
@@ -55,6 +91,33 @@ Memory NcclGroup::allocate(std::size_t bytes) {
                  registered = std::make_shared<Memory>(std::move(memory))] {  // shared: functions are copied
                   if (const auto communicator = owner.lock()) communicator->deregister_memory(handle);
                 });
+}
+
+std::shared_ptr<void> NcclGroup::pin(void* data, std::size_t bytes) {
+  use_gpu();
+  check_cuda(cudaHostRegister(data, bytes, cudaHostRegisterDefault), "cudaHostRegister");
+  return {data, [](void* pinned) { static_cast<void>(cudaHostUnregister(pinned)); }};
+}
+
+void NcclGroup::give_up() noexcept {
+  if (communicator_) communicator_->abort();
+}
+
+void NcclGroup::settle() noexcept {
+  if (!from_host_) return;
+  try {
+    use_gpu();
+    CudaEvent last;
+    last.record(stream_to_host());
+    last.let_wait(stream_from_host());
+    last.record(stream_from_host());
+    const auto start = std::chrono::steady_clock::now();
+    while (!last.has_happened() && std::chrono::steady_clock::now() - start < longest_settling) {
+      std::this_thread::yield();
+    }
+  } catch (const Error& error) {
+    log::info("a GPU does not tell whether it still copies: {}", error.what());
+  }
 }
 
 }  // namespace fedrun

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace fedrun {
 
@@ -24,20 +25,29 @@ class NcclRun final : public DeviceRun {
   Progress advance() override;
   bool is_on_stream() const override { return state_ == State::on_stream; }
   void let_wait(void* stream) override;
+  bool is_in_host_memory() override;
+  void go_back() override;
 
  private:
-  enum class State { prepared, launching, on_stream };
+  enum class State { prepared, launching, coming_to_host, launching_return, on_stream };
+  bool is_launching() const { return state_ == State::launching || state_ == State::launching_return; }
+  bool is_sharded() const { return !shards_.empty(); }
+  std::size_t own_shard() const { return shards_[static_cast<std::size_t>(group_->rank())]; }
 
-  // The part of the work that comes before, by and after NCCL.
+  // nccl_run_reduce.cc: the part of the work that comes before, by and after NCCL.
   void reduce(const DeviceTerms& terms);
   void bring_elements();
   void make_operator();
-  void reduce_parts(const DeviceTerms& terms);
+  void reduce_parts(const std::vector<std::size_t>& counts, void* part);
   void scale_result();
+  void copy_shard_to_host();
+  void copy_shard(void* to, const void* from, cudaStream_t copy_stream);
+
   void broadcast(const DeviceTerms& terms);
   void allgather(const DeviceTerms& terms);
   void gather(const DeviceTerms& terms);
   void alltoall(const DeviceTerms& terms);
+  void gather_parts(const void* part, const std::vector<std::size_t>& counts, void* all, DataType type);
   void destroy_operator() noexcept;
 
   ncclComm_t communicator() const { return group_->communicator().get(); }
@@ -60,6 +70,23 @@ class NcclRun final : public DeviceRun {
   CudaScratch result_scratch_;
   const void* brought_ = nullptr;  // what NCCL reads
   void* reduced_ = nullptr;        // and writes
+
+  // Of a sharded one.
+  std::vector<std::size_t> shards_;  // elements by rank
+  void* shard_memory_ = nullptr;     // of the host
+  CudaScratch shard_scratch_;        // and of the device
+  std::optional<CudaEvent> copied_;  // to the host, or back, once that has begun
 };
+
+// Where an element lies.
+inline const std::byte* at(const void* data, std::size_t element, DataType type) {
+  return static_cast<const std::byte*>(data) + element * size_of(type);
+}
+inline std::byte* at(void* data, std::size_t element, DataType type) {
+  return static_cast<std::byte*>(data) + element * size_of(type);
+}
+
+// What every rank has at least, where only the last has more; 0 where the parts are otherwise uneven.
+std::size_t equal_part(const std::vector<std::size_t>& counts);
 
 }  // namespace fedrun

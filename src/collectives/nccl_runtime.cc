@@ -2,8 +2,7 @@
 #include <fedrun/collectives/nccl_group.h>
 #include <fedrun/collectives/nccl_runtime.h>
 
-#include <algorithm>
-#include <cstring>
+#include <array>
 
 namespace fedrun {
 namespace {
@@ -17,15 +16,14 @@ GpuFinding find_gpu(std::optional<int> mapped, const Topology& topology) {
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess) {
     static_cast<void>(cudaGetLastError());  // it is told here
-    return {std::nullopt, fmt::format("CUDA says on host {}: {}; nvidia-smi shows what its driver sees", topology.host,
-                                      cudaGetErrorString(result))};
+    return {.why_not = fmt::format("CUDA says on host {}: {}; nvidia-smi shows what its driver sees", topology.host,
+                                   cudaGetErrorString(result))};
   }
-  if (count == 0) return {std::nullopt, fmt::format("host {} has no GPU", topology.host)};
+  if (count == 0) return {.why_not = fmt::format("host {} has no GPU", topology.host)};
   int version = 0;
   check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   if (version < oldest_nccl) {
-    return {std::nullopt,
-            fmt::format("NCCL {} on host {} is too old: 2.19 or newer is needed", version, topology.host)};
+    return {.why_not = fmt::format("NCCL {} on host {} is too old: 2.19 or newer is needed", version, topology.host)};
   }
   if (mapped && *mapped >= count) {
     throw UsageError(
@@ -33,27 +31,18 @@ GpuFinding find_gpu(std::optional<int> mapped, const Topology& topology) {
                     "mapping",
                     topology.rank, *mapped, topology.host, count));
   }
-  return {mapped.value_or(topology.local_rank % count), {}};
+  const int gpu = mapped.value_or(topology.local_rank % count);
+  std::array<char, 32> bus{};
+  check_cuda(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), gpu), "cudaDeviceGetPCIBusId");
+  return {.gpu = gpu, .bus = bus.data()};
 }
 
 void use_gpu(int gpu) { check_cuda(cudaSetDevice(gpu), "cudaSetDevice"); }
 
 MakeDeviceGroup nccl_groups(int gpu) {
-  return [gpu](const Gather& gather, const DeviceSeat& seat) -> std::shared_ptr<DeviceGroup> {
-    // Even a rank that fails must tell the others, who wait to hear.
-    ncclUniqueId mine{};
-    std::exception_ptr problem;
-    try {
-      use_gpu(gpu);
-      if (seat.rank == 0) mine = NcclCommunicator::make_id();
-    } catch (const Error&) {
-      problem = std::current_exception();
-    }
-    const auto ids = gather_values(gather, seat.ranks, mine);
-    if (problem) std::rethrow_exception(problem);
-    // shared: with the operations under way and with memory
-    return std::make_shared<NcclGroup>(gpu, seat.rank, seat.ranks,
-                                       std::make_shared<NcclCommunicator>(ids.front(), seat));
+  return [gpu]() -> std::shared_ptr<DeviceGroup> {
+    use_gpu(gpu);
+    return std::make_shared<NcclGroup>(gpu);  // shared: with the operations under way and with memory
   };
 }
 

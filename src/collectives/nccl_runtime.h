@@ -10,7 +10,8 @@
 namespace fedrun {
 
 struct GpuFinding {
-  std::optional<int> gpu{};  // its index on this host
+  std::optional<int> gpu{};  // its index among those that this process sees
+  std::string bus{};         // where it is plugged in, whatever its index
   std::string why_not{};     // if there is none
   bool is_expected = true;   // by whoever built this
 };

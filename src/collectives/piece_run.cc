@@ -37,6 +37,29 @@ PieceRun::PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks
   plan_reduction(surroundings.board, position, group.size(), plan_);
   for (const int source : plan_.sources) contributes_[static_cast<std::size_t>(group.host(source))] = true;
   travelling_type_ = travelling_type(surroundings.board.call(position, speaker).terms, plan_);
+  cut();
+}
+
+PieceRun::PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks& blocks, std::uint64_t position,
+                   const ShardedReduction& sharded)
+    : surroundings_(surroundings),
+      links_(links),
+      blocks_(blocks),
+      position_(position),
+      elements_(surroundings, position),
+      plan_{.sources = {surroundings.group.rank}, .op = sharded.op},
+      contributes_(surroundings.group.hosts.size(), true),
+      travelling_type_(sharded.travelling_type) {
+  elements_.look_at_own(sharded.memory, sharded.type);
+  for (std::size_t shard = 0; shard < sharded.counts.size(); ++shard) {
+    if (sharded.counts[shard] == 0) continue;
+    streams_.push_back({.count = sharded.counts[shard], .shard = static_cast<int>(shard)});
+  }
+  cut();
+}
+
+void PieceRun::cut() {
+  const Group& group = surroundings_.group;
   std::uint64_t elements = 0;
   for (const Stream& stream : streams_) elements += stream.count;
   const std::size_t widest = std::max(elements_.element_bytes(), size_of(travelling_type_));
@@ -85,6 +108,7 @@ bool PieceRun::concerns(const Piece& piece, int host) const {
 
 int PieceRun::worker(const Piece& piece, int host) const {
   const std::vector<int>& ranks = surroundings_.group.ranks_of_host(host);
+  if (piece.stream->shard >= 0) return ranks[static_cast<std::size_t>(piece.stream->shard)];
   return ranks[piece.number % ranks.size()];
 }
 

@@ -17,6 +17,16 @@ namespace fedrun {
 // Messages of operations that are further apart than this cannot be told apart.
 inline constexpr std::uint64_t positions_told_apart = 1 << 17;
 
+// What somebody else has reduced inside each host, so that a shard of the sum lies on each rank, or on the first ones.
+// Ranks with the same index on their hosts have the same shard: it is reduced among them, and remains where it lies.
+struct ShardedReduction {
+  std::vector<std::size_t> counts{};  // elements by shard
+  std::byte* memory = nullptr;        // of this rank's shard
+  DataType type = DataType::f32;
+  DataType travelling_type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+};
+
 // A piece is a part of one stream. On each host one rank, its worker, sees to it; workers of the same piece on
 // different hosts talk to each other. So hosts may have different numbers of ranks.
 //
@@ -27,6 +37,8 @@ inline constexpr std::uint64_t positions_told_apart = 1 << 17;
 class PieceRun final : public Run {
  public:
   PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks& blocks, std::uint64_t position);
+  PieceRun(const Surroundings& surroundings, Links& links, MessageBlocks& blocks, std::uint64_t position,
+           const ShardedReduction& sharded);
   ~PieceRun() override;  // of an operation that failed, too
   PieceRun(const PieceRun&) = delete;
   PieceRun& operator=(const PieceRun&) = delete;
@@ -54,6 +66,7 @@ class PieceRun final : public Run {
   int tag(const Piece& piece, int phase) const;
   std::size_t travelling_bytes(const Piece& piece) const { return piece.count * size_of(travelling_type_); }
 
+  void cut();
   template <typename Use>
   void for_each_piece(Use use) const;
   void start(Piece& piece);

@@ -1,13 +1,16 @@
 #include <fedrun/collectives/engine_backend.h>
 #include <fedrun/collectives/failure_report.h>
+#include <fedrun/collectives/hash.h>
 #include <fedrun/collectives/nccl_runtime.h>
 #include <fedrun/collectives/process.h>
 #include <fedrun/collectives/start_progress.h>
 #include <fedrun/core/error.h>
 #include <fedrun/core/host_name.h>
 #include <fedrun/core/parse.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <exception>
 
@@ -70,12 +73,55 @@ std::optional<int> mapped_gpu(const RunEnv& env, const Topology& topology) {
   return env.gpu_of_rank[static_cast<size_t>(topology.rank)];
 }
 
+// What the ranks tell each other about their GPUs.
+struct GpuSeat {
+  std::uint64_t id;  // 0: none
+  int index;
+  AcrossHosts across_hosts;
+  std::size_t staged_below;
+  std::array<char, 64> host;
+};
+
+// They decide which way elements take, so every rank must have the same.
+void check_same_variables(const std::vector<GpuSeat>& seats) {
+  const auto words = [](const GpuSeat& seat) {
+    return fmt::format("FEDRUN_GPU_ACROSS_HOSTS={} and FEDRUN_GPU_STAGED_BELOW={}",
+                       seat.across_hosts == AcrossHosts::mpi ? "mpi" : "nccl", seat.staged_below);
+  };
+  for (std::size_t rank = 1; rank < seats.size(); ++rank) {
+    if (words(seats[rank]) == words(seats.front())) continue;
+    throw MismatchError(
+        fmt::format("rank 0 has {}, rank {} has {}: every rank needs the same; fedrun's flags --gpu-across-hosts and "
+                    "--gpu-staged-below see to it",
+                    words(seats.front()), rank, words(seats[rank])));
+  }
+}
+
+// Empty: each rank has a GPU of its own.
+std::string describe_shared_gpus(const std::vector<GpuSeat>& seats) {
+  std::vector<std::string> shared;
+  for (std::size_t first = 0; first < seats.size(); ++first) {
+    std::vector<std::size_t> sharers;
+    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+      if (seats[rank].id == seats[first].id) sharers.push_back(rank);
+    }
+    if (sharers.size() < 2 || sharers.front() != first) continue;
+    shared.push_back(fmt::format("ranks {} share GPU {} of host {}", fmt::join(sharers, ", "), seats[first].index,
+                                 seats[first].host.data()));
+  }
+  if (shared.empty()) return {};
+  return fmt::format(
+      "{}, which NCCL refuses: groups with such ranks stage elements on GPUs through host memory, which is slower; for "
+      "speed, start at most as many ranks on a host as it has GPUs",
+      fmt::join(shared, "; "));
+}
+
 }  // namespace
 
 Process::Process() : Process(read_environment()) {}
 
 std::unique_ptr<Backend> Process::make_backend() const {
-  if (!mpi_) return make_self_backend(gpu_in_use_ ? nccl_groups(*gpu_in_use_) : MakeDeviceGroup{});
+  if (!mpi_) return make_self_backend(device_options());
   if (env_.backend == BackendChoice::shm && topology_.cross_size > 1) {
     throw UsageError(
         fmt::format("the shm backend works inside one host, and this run has {}: use FEDRUN_BACKEND=auto or mpi",
@@ -89,7 +135,14 @@ std::unique_ptr<Backend> Process::make_backend() const {
                              .wait = {topology_.has_own_core, env_.stall_warning, env_.stall_limit},
                              .make_links = MpiRuntime::make_links,
                              .timeline = timeline_,
-                             .make_device_group = gpu_in_use_ ? nccl_groups(*gpu_in_use_) : MakeDeviceGroup{}});
+                             .devices = device_options()});
+}
+
+DeviceOptions Process::device_options() const {
+  return {.make_group = gpu_in_use_ ? nccl_groups(*gpu_in_use_) : MakeDeviceGroup{},
+          .gpu_id = gpu_id_,
+          .mpi_across_hosts = env_.gpu_across_hosts == AcrossHosts::mpi,
+          .staged_below = env_.gpu_staged_below};
 }
 
 // Collective. A run uses a GPU on every rank or on none.
@@ -100,27 +153,19 @@ std::optional<int> Process::choose_gpu() {
     throw BackendError(fmt::format("FEDRUN_DEVICE=cuda: {}; unset it, or use cpu", found.why_not));
   }
   if (!found.is_expected) return std::nullopt;
-  struct Seat {
-    int host;
-    int gpu;  // -1: none
-    auto operator<=>(const Seat&) const = default;
-  };
-  std::vector<Seat> seats = {{topology_.cross_rank, found.gpu.value_or(-1)}};
-  if (mpi_) seats = gather_values(mpi_->gather(), topology_.size, seats.front());
-  const auto without = std::ranges::find(seats, -1, &Seat::gpu);
+  if (!found.gpu) why_no_gpu_ = found.why_not;
+  gpu_id_ = found.gpu ? hash_of(hash_of(found.bus), static_cast<std::uint64_t>(topology_.cross_rank)) | 1 : 0;
+  GpuSeat seat{gpu_id_, found.gpu.value_or(-1), env_.gpu_across_hosts, env_.gpu_staged_below, {}};
+  seat.host[topology_.host.copy(seat.host.data(), seat.host.size() - 1)] = '\0';
+  std::vector<GpuSeat> seats = {seat};
+  if (mpi_) seats = gather_values(mpi_->gather(), topology_.size, seat);
+  const auto without = std::ranges::find(seats, 0, &GpuSeat::id);
   if (without != seats.end()) {
-    why_no_gpu_ = found.gpu ? fmt::format("rank {} has none", without - seats.begin()) : found.why_not;
+    if (found.gpu) why_no_gpu_ = fmt::format("rank {} has none", without - seats.begin());
     return std::nullopt;
   }
-  std::ranges::sort(seats);
-  const auto shared = std::ranges::adjacent_find(seats);
-  if (shared != seats.end()) {
-    why_no_gpu_ = fmt::format(
-        "several ranks of host {} would share GPU {}, which NCCL refuses: start at most as many "
-        "ranks as the host has GPUs",
-        shared->host, shared->gpu);
-    return std::nullopt;
-  }
+  check_same_variables(seats);
+  shared_gpus_ = describe_shared_gpus(seats);
   use_gpu(*found.gpu);
   return found.gpu;
 }
@@ -142,6 +187,7 @@ Process::Process(const RunEnv& env) : env_(env) {
   log::info("host {}, local rank {} of {}, host {} of {}, backend {}, {} threads", topology_.host, topology_.local_rank,
             topology_.local_size, topology_.cross_rank, topology_.cross_size, world_->backend_name(), threads_);
   if (!why_no_gpu_.empty() && topology_.rank == 0) log::warn("this run uses the CPU, and no GPU: {}", why_no_gpu_);
+  if (!shared_gpus_.empty() && topology_.rank == 0) log::warn("{}", shared_gpus_);
   if (!env_.timeline.empty()) start_timeline(env_.timeline);
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <fedrun/collectives/communicator.h>
+#include <fedrun/collectives/device_group.h>
 #include <fedrun/collectives/mpi_runtime.h>
 #include <fedrun/collectives/timeline_file.h>
 #include <fedrun/collectives/topology.h>
 #include <fedrun/core/run_env.h>
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -44,6 +46,9 @@ class Process {
   // Whether this run reduces elements on GPUs, each rank on its own, and the index of that on its host.
   std::optional<int> gpu_in_use() const { return gpu_in_use_; }
 
+  // What the world's groups know of this rank's GPU.
+  DeviceOptions device_options() const;
+
   // Records every operation of all groups from here on, and writes those of all ranks into one Chrome trace. Both are
   // collective. FEDRUN_TIMELINE=FILE, and `fedrun --timeline FILE`, do it for the whole run.
   void start_timeline(const std::string& path);
@@ -62,7 +67,9 @@ class Process {
   int threads_ = 1;
   std::optional<int> gpu_;
   std::optional<int> gpu_in_use_;
-  std::string why_no_gpu_;  // empty: there is one, or nobody asked
+  std::string why_no_gpu_;    // empty: there is one, or nobody asked
+  std::uint64_t gpu_id_ = 0;  // equal where ranks share a GPU
+  std::string shared_gpus_;   // what is to be said about that
   std::string timeline_path_;
   std::chrono::nanoseconds clock_offset_{};
   int exceptions_at_start_ = std::uncaught_exceptions();

@@ -91,9 +91,10 @@ std::byte* Segments::resolve(const Place& place, int world_rank) {
   return nullptr;
 }
 
-Segments::BlockLoan Segments::borrow_block(std::size_t bytes) {
-  const auto fitting = std::ranges::find_if(
-      blocks_->free, [&](const auto& block) { return block->mapping.bytes() == block_bytes(bytes); });
+Segments::BlockLoan Segments::borrow_block(std::size_t bytes, const Pin& pin) {
+  const auto fitting = std::ranges::find_if(blocks_->free, [&](const auto& block) {
+    return block->mapping.bytes() == block_bytes(bytes) && (block->pin != nullptr) == (pin != nullptr);
+  });
   std::unique_ptr<Block> block;
   if (fitting != blocks_->free.end()) {
     block = std::move(*fitting);
@@ -102,6 +103,7 @@ Segments::BlockLoan Segments::borrow_block(std::size_t bytes) {
     block = std::make_unique<Block>();
     block->mapping = SharedMapping::create(block_bytes(bytes), block->descriptor);
     block->number = next_block_++;
+    if (pin) block->pin = pin(block->mapping.data(), block->mapping.bytes());
   }
   blocks_->lent[block->number] = block.get();
   return {block.release(), [blocks = blocks_](Block* returned) {

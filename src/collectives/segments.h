@@ -9,6 +9,7 @@
 #include <fedrun/collectives/peers.h>
 #include <fedrun/collectives/shared_mapping.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,9 +40,13 @@ class Segments {
     SharedMapping mapping;
     FileDescriptor descriptor;
     std::uint64_t number = 0;
+    std::shared_ptr<void> pin{};  // of blocks for GPUs; goes before the mapping. shared: what holds it has no type here
   };
+  using Pin = std::function<std::shared_ptr<void>(void* data, std::size_t bytes)>;
   using BlockLoan = std::shared_ptr<Block>;  // shared: a loan returns to the list of blocks by its deleter
-  BlockLoan borrow_block(std::size_t bytes);
+  BlockLoan borrow_block(std::size_t bytes, const Pin& pin = {});
+  // Never lends it again: other ranks, or a GPU, may still write to it.
+  void abandon(BlockLoan block) { abandoned_.push_back(std::move(block)); }
   static Place place_of(const Block& block);
 
  private:
@@ -65,6 +70,7 @@ class Segments {
   std::shared_ptr<Allocations> allocations_ = std::make_shared<Allocations>();
   std::map<std::uint64_t, std::uint64_t> allocations_of_group_;  // so that all ranks number them alike
   std::shared_ptr<Blocks> blocks_ = std::make_shared<Blocks>();  // shared with the loans
+  std::vector<BlockLoan> abandoned_;
   std::uint64_t next_block_ = 1;
   std::map<std::pair<int, std::uint64_t>, SharedMapping> blocks_of_others_;
 };

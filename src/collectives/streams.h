@@ -16,6 +16,8 @@ struct Stream {
   std::uint64_t first_in = 0;   // element of the input
   std::uint64_t first_out = 0;  // element of the output
   std::uint64_t count = 0;
+  int shard =
+      -1;  // not -1: of a sharded reduction, only from and to the ranks with this index among those of their host
 
   bool reduces() const { return from == everyone; }
   bool reaches(int rank) const { return to == everyone || to == rank; }

@@ -53,6 +53,17 @@ constexpr RunVariable variables[] = {
      [](RunEnv& env, std::string_view text) { env.threads = parse_integer<int>(text, 1, 1024); }},
     {"FEDRUN_GPU_OF_RANK", "0..1023,...", "local rank", "the GPU of each rank, by rank; set by the launcher",
      [](RunEnv& env, std::string_view text) { env.gpu_of_rank = parse_gpus(text); }},
+    {"FEDRUN_GPU_ACROSS_HOSTS", "nccl|mpi", "nccl",
+     "what carries elements on GPUs between hosts; mpi: NCCL inside each host, and MPI through host memory between "
+     "them",
+     [](RunEnv& env, std::string_view text) {
+       env.gpu_across_hosts = parse_word<AcrossHosts>(text, {{"nccl", AcrossHosts::nccl}, {"mpi", AcrossHosts::mpi}});
+     }},
+    {"FEDRUN_GPU_STAGED_BELOW", "0..", "65536",
+     "with mpi across hosts: an allreduce of fewer bytes on GPUs goes through host memory without NCCL",
+     [](RunEnv& env, std::string_view text) {
+       env.gpu_staged_below = static_cast<std::size_t>(parse_integer<long long>(text, 0, 1LL << 40));
+     }},
     {progress_descriptor_variable, "-1..", "-1", "where a rank tells how far it has come; set by the launcher",
      [](RunEnv& env, std::string_view text) { env.progress_descriptor = parse_integer<int>(text, -1, 1 << 20); }},
     {"FEDRUN_TERMINAL_COLUMNS", "0..10000", "0", "width of the terminal that shows the output; set by the launcher",

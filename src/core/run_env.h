@@ -4,6 +4,7 @@
 #include <fedrun/core/log.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@ namespace fedrun {
 
 enum class BackendChoice { automatic, self, shm, mpi };
 enum class DeviceChoice { automatic, cpu, cuda };
+enum class AcrossHosts { nccl, mpi };
 
 // What the environment says about this run. A field that is not set keeps the default given here.
 struct RunEnv {
@@ -27,9 +29,11 @@ struct RunEnv {
   std::string timeline;                    // a file for the Chrome trace of this run; empty: none
   std::optional<int> threads;              // per rank; unset: cores of the host divided by its ranks
   std::vector<int> gpu_of_rank;            // the GPU of each rank on its host; empty: by local rank
-  int progress_descriptor = -1;            // where to tell the launcher how far this rank has come; -1: nowhere
-  int terminal_columns = 0;                // 0: the output is not a terminal, so print plain lines
-  std::string test_data;                   // empty: the tests look in ../shared/data
+  AcrossHosts gpu_across_hosts = AcrossHosts::nccl;  // what carries elements on GPUs between hosts
+  std::size_t gpu_staged_below = 64 << 10;  // bytes of an allreduce that go through host memory, with mpi across hosts
+  int progress_descriptor = -1;             // where to tell the launcher how far this rank has come; -1: nowhere
+  int terminal_columns = 0;                 // 0: the output is not a terminal, so print plain lines
+  std::string test_data;                    // empty: the tests look in ../shared/data
 
   // Looks a variable up; nullptr when it is not set. Tests pass their own.
   using Lookup = std::function<const char*(const char* name)>;

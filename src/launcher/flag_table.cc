@@ -101,6 +101,8 @@ constexpr Flag flags[] = {
      .needs = "--gpu-mapping",
      .apply = [](Options& options, std::string_view value) { options.gpu_mapping_key = name_value(value); }},
     {.group = devices, .names = "--device", .value = "NAME", .variable = "FEDRUN_DEVICE"},
+    {.group = devices, .names = "--gpu-across-hosts", .value = "NAME", .variable = "FEDRUN_GPU_ACROSS_HOSTS"},
+    {.group = devices, .names = "--gpu-staged-below", .value = "BYTES", .variable = "FEDRUN_GPU_STAGED_BELOW"},
     {.group = devices,
      .names = "--bind",
      .value = "core|socket|none",
