@@ -78,6 +78,8 @@ const std::vector<std::string> calls = {"cudaSetDevice",
                                         "cudaStreamWaitEvent",
                                         "cudaEventQuery",
                                         "cudaMallocAsync",
+                                        "cudaMemcpyAsync",
+                                        "cudaHostRegister",
                                         "cudaLaunchKernel",
                                         "ncclCommInitRankConfig",
                                         "ncclCommSplit",
@@ -114,6 +116,8 @@ TEST(DeviceFaults, NoneLeavesNothingBehind) {
 class DeviceFaultsOf : public testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceFaultsOf, EveryRankIsTold) {
+  const bool is_of_nccl = !GetParam().starts_with("cuda");
+  if (is_of_nccl && reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
   const auto start = std::chrono::steady_clock::now();
   // The first few calls, each time on another rank.
   for (int nth = 1; nth <= 4; ++nth) {
@@ -171,6 +175,7 @@ TEST(DeviceStalls, ARankThatDoesNotComeIsNamed) {
 }
 
 TEST(DeviceStalls, AKernelThatDoesNotEndIsAborted) {
+  if (reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
   const OwnThings own;
   const std::string before = live_things();
   {
@@ -190,6 +195,7 @@ TEST(DeviceStalls, AKernelThatDoesNotEndIsAborted) {
 
 TEST(DeviceStalls, ARankThatDoesNotMakeTheGroupIsWaitedForNoLonger) {
   if (ranks() == 1) GTEST_SKIP() << "one rank waits for nobody";
+  if (reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
   const std::string before = live_things();
   if (is_last_rank()) control().fail("absent", 1);
   EXPECT_THAT(text_of<PeerLostError>([] { impatient_group(); }),

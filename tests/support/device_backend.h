@@ -114,9 +114,11 @@ class CopiedWork final : public Work {
 
 class DeviceBackend final : public Backend {
  public:
-  explicit DeviceBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+  // "nccl", or the name of what gives the same bits.
+  explicit DeviceBackend(std::unique_ptr<Backend> inner, std::string_view name)
+      : inner_(std::move(inner)), name_(name) {}
 
-  std::string_view name() const override { return "nccl"; }
+  std::string_view name() const override { return name_; }
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
 
@@ -135,7 +137,7 @@ class DeviceBackend final : public Backend {
   std::unique_ptr<Backend> split(std::optional<int> color, int key) override {
     auto made = inner_->split(color, key);
     if (!made) return nullptr;
-    return std::make_unique<DeviceBackend>(std::move(made));
+    return std::make_unique<DeviceBackend>(std::move(made), name_);
   }
   Memory allocate(std::size_t bytes, Device device) override { return inner_->allocate(bytes, device); }
 
@@ -150,6 +152,7 @@ class DeviceBackend final : public Backend {
   }
 
   std::unique_ptr<Backend> inner_;
+  std::string_view name_;
   CudaStream stream_;
   unsigned number_ = 0;
 };

@@ -25,6 +25,8 @@ TEST(RunEnv, HasDefaultsWhereNothingIsSet) {
   EXPECT_TRUE(env.peer_memory);
   EXPECT_FALSE(env.threads.has_value());
   EXPECT_THAT(env.gpu_of_rank, testing::IsEmpty());
+  EXPECT_EQ(env.gpu_across_hosts, AcrossHosts::nccl);
+  EXPECT_EQ(env.gpu_staged_below, 65536U);
   EXPECT_EQ(env.terminal_columns, 0);
   EXPECT_EQ(env.test_data, "");
 }
@@ -36,6 +38,8 @@ TEST(RunEnv, ReadsEveryVariable) {
                              {"FEDRUN_DEVICE", "cpu"},
                              {"FEDRUN_THREADS", "3"},
                              {"FEDRUN_GPU_OF_RANK", "0,0,1"},
+                             {"FEDRUN_GPU_ACROSS_HOSTS", "mpi"},
+                             {"FEDRUN_GPU_STAGED_BELOW", "1048576"},
                              {"FEDRUN_TERMINAL_COLUMNS", "120"},
                              {"FEDRUN_TEST_DATA", "somewhere"}});
   EXPECT_EQ(env.log_level, LogLevel::debug);
@@ -44,6 +48,8 @@ TEST(RunEnv, ReadsEveryVariable) {
   EXPECT_EQ(env.device, DeviceChoice::cpu);
   EXPECT_EQ(env.threads, 3);
   EXPECT_THAT(env.gpu_of_rank, testing::ElementsAre(0, 0, 1));
+  EXPECT_EQ(env.gpu_across_hosts, AcrossHosts::mpi);
+  EXPECT_EQ(env.gpu_staged_below, 1048576U);
   EXPECT_EQ(env.terminal_columns, 120);
   EXPECT_EQ(env.test_data, "somewhere");
 }
@@ -51,10 +57,11 @@ TEST(RunEnv, ReadsEveryVariable) {
 TEST(RunEnv, TreatsEmptyAsUnset) { EXPECT_FALSE(env_of({{"FEDRUN_THREADS", ""}}).threads.has_value()); }
 
 TEST(RunEnv, NamesTheVariableItsValueAndWhatItTakes) {
-  const std::map<std::string, std::string> bad = {{"FEDRUN_LOG_LEVEL", "loud"}, {"FEDRUN_BACKEND", "gloo"},
-                                                  {"FEDRUN_PEER_MEMORY", "on"}, {"FEDRUN_DEVICE", "tpu"},
-                                                  {"FEDRUN_THREADS", "0"},      {"FEDRUN_TERMINAL_COLUMNS", "wide"},
-                                                  {"FEDRUN_GPU_OF_RANK", "0,"}};
+  const std::map<std::string, std::string> bad = {{"FEDRUN_LOG_LEVEL", "loud"},     {"FEDRUN_BACKEND", "gloo"},
+                                                  {"FEDRUN_PEER_MEMORY", "on"},     {"FEDRUN_DEVICE", "tpu"},
+                                                  {"FEDRUN_THREADS", "0"},          {"FEDRUN_TERMINAL_COLUMNS", "wide"},
+                                                  {"FEDRUN_GPU_OF_RANK", "0,"},     {"FEDRUN_GPU_ACROSS_HOSTS", "tcp"},
+                                                  {"FEDRUN_GPU_STAGED_BELOW", "-1"}};
   for (const auto& [name, value] : bad) {
     try {
       env_of({{name, value}});
