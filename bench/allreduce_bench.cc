@@ -7,6 +7,7 @@
 
 #include "bare_loop.h"
 #include "bench_flags.h"
+#include "device_choice.h"
 #include "mpi_rival.h"
 #include "report.h"
 
@@ -42,11 +43,11 @@ std::vector<Workload> workloads(const Flags& flags, const Process& process) {
   return workloads;
 }
 
-std::vector<std::unique_ptr<Contender>> make_contenders(Process& process, const Flags& flags,
-                                                        const Workload& workload) {
+std::vector<std::unique_ptr<Contender>> make_contenders(Process& process, const Flags& flags, const Workload& workload,
+                                                        DeviceCopies* copies) {
   std::vector<std::unique_ptr<Contender>> contenders;
   for (const MemoryKind memory : flags.memories) {
-    contenders.push_back(make_fedrun_contender(process.world(), workload, memory));
+    contenders.push_back(make_fedrun_contender(process.world(), workload, memory, copies));
     if (workload.kind == Collective::barrier) break;  // has no memory to differ in
   }
   if (flags.compare_with_mpi) contenders.push_back(make_mpi_rival(workload));
@@ -62,14 +63,21 @@ int run(int argc, char** argv) {
     throw UsageError(fmt::format("--compare limit: the bare loop works inside one host, and this run has {}",
                                  process.topology().cross_size));
   }
+  // The others work in the memory of the host, so that is where all are compared.
+  const bool has_rivals = flags->compare_with_mpi || flags->compare_with_limit;
+  const Device device = choose_device(has_rivals ? DeviceChoice::cpu : flags->device, process);
+  const std::unique_ptr<DeviceCopies> copies = device == Device::cuda ? make_device_copies() : nullptr;
   std::optional<Report> report;
   if (process.rank() == 0) {
-    report.emplace(Report::Run{process.size(), process.world().backend_name(), flags->rounds.iterations},
+    report.emplace(Report::Run{.ranks = process.size(),
+                               .backend = process.world().backend_name(),
+                               .device = name_of(device),
+                               .iterations = flags->rounds.iterations},
                    flags->json_path);
   }
   std::int64_t wrong = 0;
   for (const Workload& workload : workloads(*flags, process)) {
-    const auto contenders = make_contenders(process, *flags, workload);
+    const auto contenders = make_contenders(process, *flags, workload, copies.get());
     const std::vector<Measurement> measurements = measure(process.world(), workload, contenders, flags->rounds);
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       wrong += measurements[i].wrong;

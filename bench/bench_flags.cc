@@ -28,12 +28,13 @@ cxxopts::Options describe_flags() {
     ("type", "u8, i8, i32, i64, f16, bf16, f32, f64 or bool", text("f32"))
     ("op", "average, sum, min, max, product or adasum", text("sum"))
     ("wire", "f16 or bf16: what f32 elements travel as between hosts", cxxopts::value<std::string>())
+    ("device", "auto, cpu or cuda: whose memory the elements lie in; auto: the GPU of each rank, where the run has them", text("auto"))
     ("memory", "allocated (by fedrun), ordinary or both", text("allocated"))
     ("place", "in, out or both: where allreduce puts its result", text("in"))
     ("async", "so many named asynchronous allreduces of the smallest size at once, instead of the rest", cxxopts::value<std::string>())
     ("compare", "list of mpi (plain MPI) and limit (a bare loop in shared memory)",
      cxxopts::value<std::vector<std::string>>())
-    ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>());
+    ("json", "also write results to this file, or with - among the output, one JSON object per line", cxxopts::value<std::string>());
   // clang-format on
   return options;
 }
@@ -99,6 +100,7 @@ void read_elements(const FlagReader& flags, Flags& into) {
   if (flags.has("wire")) {
     into.wire = flags.word<DataType>("wire", {{"f16", DataType::f16}, {"bf16", DataType::bf16}});
   }
+  into.device = flags.device();
   into.memories =
       flags.word<std::vector<MemoryKind>>("memory", {{"allocated", {MemoryKind::allocated}},
                                                      {"ordinary", {MemoryKind::ordinary}},
@@ -139,6 +141,9 @@ void check_together(const Flags& flags) {
   if (flags.async_operations == 0 && flags.max_bytes < flags.min_bytes) {
     throw UsageError(
         fmt::format("-e {} is smaller than -b {}: the sizes go from -b to -e", flags.max_bytes, flags.min_bytes));
+  }
+  if (flags.device == DeviceChoice::cuda && (flags.compare_with_mpi || flags.compare_with_limit)) {
+    throw UsageError("--compare: the others work in the memory of the host; use --device cpu");
   }
   if (flags.compare_with_mpi && reduces) check_mpi_can_reduce(flags);
   if (flags.compare_with_limit && !(is_allreduce && is_in_place && flags.async_operations == 0 &&

@@ -1,6 +1,8 @@
 // What the user wants measured.
 #pragma once
 
+#include <fedrun/core/run_env.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct Flags {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   std::optional<DataType> wire{};
+  DeviceChoice device = DeviceChoice::automatic;
   std::vector<MemoryKind> memories{};
   std::vector<Place> places{};
   std::size_t async_operations = 0;  // 0: blocking calls

@@ -15,6 +15,7 @@ namespace {
 
 struct Contest {
   FedavgSystem system;
+  int groups;                                  // of ranks that train one client at a time
   std::unique_ptr<FedavgContender> contender;  // none: this rank only waits
   std::vector<double> round_ms{};              // of the slowest rank
 };
@@ -40,7 +41,11 @@ void measure(const FedavgWorkload& workload, const FedavgFlags& flags, Session& 
   for (const FedavgSystem system : flags.systems) {
     if (system == FedavgSystem::tight && workload.model != "lr") continue;
     if (system != FedavgSystem::fedrun && workload.shares_samples) continue;  // they may use what memory they like
-    contests.push_back({system, make_contender(system, workload, data, session.world())});
+    const int ranks = system == FedavgSystem::tight ? 1 : session.size();
+    const bool has_groups = system == FedavgSystem::fedrun && !flags.groups.empty();
+    for (const int groups : has_groups ? flags.groups : std::vector{ranks}) {
+      contests.push_back({system, groups, make_contender(system, workload, data, session.world(), groups)});
+    }
   }
   const int rounds = flags.rounds.value_or(workload.rounds_per_turn);
   for (int turn = 0; turn <= flags.turns; ++turn) {
@@ -57,6 +62,7 @@ void measure(const FedavgWorkload& workload, const FedavgFlags& flags, Session& 
     report->add({.system = contest.system,
                  .workload = workload.name,
                  .ranks = contest.system == FedavgSystem::tight ? 1 : session.size(),
+                 .groups = contest.groups,
                  .round_ms = median(contest.round_ms),
                  .fastest_ms = *std::ranges::min_element(contest.round_ms),
                  .peak_memory_mb = peak_memory_mb()});

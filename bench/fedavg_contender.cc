@@ -11,8 +11,8 @@ namespace {
 
 class FederatedRounds : public FedavgContender {
  public:
-  FederatedRounds(const FedavgWorkload& workload, const fedavg::Data& data, Communicator& world)
-      : groups_(world),
+  FederatedRounds(const FedavgWorkload& workload, const fedavg::Data& data, Communicator& world, int groups)
+      : groups_(world, {.count = groups}),
         trainer_(make_model(workload, data), data.clients, training_options(workload)),
         federation_(groups_, trainer_, data.clients, std::make_unique<fl::FedAvg>(),
                     {.clients_per_round = workload.clients_per_round}) {}
@@ -99,10 +99,10 @@ class IndependentBatches : public FedavgContender {
 }  // namespace
 
 std::unique_ptr<FedavgContender> make_contender(FedavgSystem system, const FedavgWorkload& workload,
-                                                const fedavg::Data& data, Communicator& world) {
+                                                const fedavg::Data& data, Communicator& world, int groups) {
   switch (system) {
     case FedavgSystem::fedrun:
-      return std::make_unique<FederatedRounds>(workload, data, world);
+      return std::make_unique<FederatedRounds>(workload, data, world, groups);
     case FedavgSystem::independent:
       return std::make_unique<IndependentBatches>(workload, data, world);
     case FedavgSystem::tight:

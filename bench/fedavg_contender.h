@@ -20,8 +20,9 @@ class FedavgContender {
   virtual void run(std::uint64_t round) = 0;
 };
 
-// Nothing where this rank only waits for the others. The data and the ranks must outlive it. Collective over all ranks.
+// Nothing where this rank only waits for the others. The data and the ranks must outlive it. `groups` of ranks train
+// one client at a time each, in fedrun. Collective over all ranks. Throws UsageError for more groups than ranks.
 std::unique_ptr<FedavgContender> make_contender(FedavgSystem system, const FedavgWorkload& workload,
-                                                const fedavg::Data& data, Communicator& world);
+                                                const fedavg::Data& data, Communicator& world, int groups);
 
 }  // namespace fedrun::bench

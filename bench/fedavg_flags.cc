@@ -15,11 +15,12 @@ cxxopts::Options describe_flags() {
   options.add_options()
     ("workload", "list of lr-10, lr-100 (logistic regression, so many of 1000 clients a round), cnn, memory (100 to 100,000 clients)", list("lr-10,lr-100"))
     ("systems", "list of fedrun, tight (one process, a plain loop; lr only) and independent (no averaging)", list("fedrun,tight,independent"))
+    ("groups", "list: so many groups of ranks, each of which trains one client at a time; default: each rank is one", cxxopts::value<std::vector<std::string>>())
     ("data-dir", "directory with MNIST's files; without it, digits are drawn", text(""))
     ("turns", "how often the systems take turns", text("5"))
     ("rounds", "in each turn; default 20 for lr, 1 for cnn", cxxopts::value<std::string>())
     ("write-partition", "write who trains on what to this file, for other systems", text(""))
-    ("json", "also write results to this file, one JSON object per line", cxxopts::value<std::string>());
+    ("json", "also write results to this file, or with - among the output, one JSON object per line", cxxopts::value<std::string>());
   // clang-format on
   return options;
 }
@@ -40,6 +41,7 @@ std::optional<FedavgFlags> read_fedavg_flags(int argc, char** argv, int rank) {
   flags.systems = reader.list<FedavgSystem>(
       "systems",
       {{"fedrun", FedavgSystem::fedrun}, {"tight", FedavgSystem::tight}, {"independent", FedavgSystem::independent}});
+  if (reader.has("groups")) flags.groups = reader.each("groups", parse_positive);
   flags.data_dir = reader.text("data-dir");
   flags.turns = reader.read("turns", parse_positive);
   if (reader.has("rounds")) flags.rounds = reader.read("rounds", parse_positive);

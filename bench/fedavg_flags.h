@@ -16,6 +16,7 @@ enum class FedavgSystem { fedrun, tight, independent };
 struct FedavgFlags {
   std::vector<FedavgWorkload> workloads{};
   std::vector<FedavgSystem> systems{};
+  std::vector<int> groups{};  // how many groups of ranks; none: each rank is one
   std::string data_dir{};
   int turns = 0;
   std::optional<int> rounds{};  // per turn; none: what is usual for the workload

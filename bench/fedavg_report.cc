@@ -1,6 +1,5 @@
 #include "fedavg_report.h"
 
-#include <fedrun/core/error.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -22,32 +21,27 @@ std::string_view name_of(FedavgSystem system) {
 
 }  // namespace
 
-FedavgReport::FedavgReport(const FedavgFlags& flags) {
-  if (flags.json_path) {
-    json_.open(*flags.json_path);
-    if (!json_) throw UsageError(fmt::format("--json: cannot write {}: does its directory exist?", *flags.json_path));
-  }
+FedavgReport::FedavgReport(const FedavgFlags& flags) : json_(flags.json_path) {
   fmt::print("# {}; time of a round in ms, until the last rank has ended; memory: peak of rank 0 so far\n",
              flags.data_dir.empty() ? "drawn digits" : "MNIST");
-  fmt::print("# {:<14} {:<12} {:>5} {:>10} {:>10} {:>9} {:>10}\n", "workload", "system", "ranks", "median", "fastest",
-             "× first", "memory MB");
+  fmt::print("# {:<14} {:<12} {:>5} {:>6} {:>10} {:>10} {:>9} {:>10}\n", "workload", "system", "ranks", "groups",
+             "median", "fastest", "× first", "memory MB");
 }
 
 void FedavgReport::add(const FedavgResult& result) {
   if (result.workload != first_.workload) first_ = result;
-  fmt::print("  {:<14} {:<12} {:>5} {:>10.3f} {:>10.3f} {:>9.2f} {:>10.0f}\n", result.workload, name_of(result.system),
-             result.ranks, result.round_ms, result.fastest_ms, result.round_ms / first_.round_ms,
-             result.peak_memory_mb);
+  fmt::print("  {:<14} {:<12} {:>5} {:>6} {:>10.3f} {:>10.3f} {:>9.2f} {:>10.0f}\n", result.workload,
+             name_of(result.system), result.ranks, result.groups, result.round_ms, result.fastest_ms,
+             result.round_ms / first_.round_ms, result.peak_memory_mb);
   std::fflush(stdout);
-  if (!json_.is_open()) return;
-  json_ << nlohmann::json{{"system", name_of(result.system)},
-                          {"workload", result.workload},
-                          {"ranks", result.ranks},
-                          {"round_ms", result.round_ms},
-                          {"fastest_ms", result.fastest_ms},
-                          {"peak_memory_mb", result.peak_memory_mb}}
-               .dump()
-        << std::endl;
+  json_.add(nlohmann::json{{"system", name_of(result.system)},
+                           {"workload", result.workload},
+                           {"ranks", result.ranks},
+                           {"groups", result.groups},
+                           {"device", "cpu"},
+                           {"round_ms", result.round_ms},
+                           {"fastest_ms", result.fastest_ms},
+                           {"peak_memory_mb", result.peak_memory_mb}});
 }
 
 }  // namespace fedrun::bench

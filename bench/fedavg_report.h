@@ -1,10 +1,10 @@
 // Shows what fedavg_bench has measured: a table for people, JSON lines for programs.
 #pragma once
 
-#include <fstream>
 #include <string>
 
 #include "fedavg_flags.h"
+#include "json_lines.h"
 
 namespace fedrun::bench {
 
@@ -12,6 +12,7 @@ struct FedavgResult {
   FedavgSystem system = FedavgSystem::fedrun;
   std::string workload{};
   int ranks = 0;        // that train
+  int groups = 0;       // of them
   double round_ms = 0;  // the median of all rounds
   double fastest_ms = 0;
   double peak_memory_mb = 0;  // of rank 0 so far
@@ -27,7 +28,7 @@ class FedavgReport {
 
  private:
   FedavgResult first_{};
-  std::ofstream json_;
+  JsonLines json_;
 };
 
 }  // namespace fedrun::bench

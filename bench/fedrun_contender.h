@@ -9,9 +9,11 @@
 
 namespace fedrun::bench {
 
-enum class MemoryKind { allocated, ordinary };  // from Communicator::allocate, or from the heap
+enum class MemoryKind { allocated, ordinary };  // from Communicator::allocate, or from the heap or CUDA
 
-// Collective.
-std::unique_ptr<Contender> make_fedrun_contender(Communicator& world, const Workload& workload, MemoryKind memory);
+// Collective. With `copies`, the elements are on this rank's GPU: calls are put on its stream one after the other, as
+// training does it, and only finish() waits for them.
+std::unique_ptr<Contender> make_fedrun_contender(Communicator& world, const Workload& workload, MemoryKind memory,
+                                                 DeviceCopies* copies);
 
 }  // namespace fedrun::bench

@@ -3,6 +3,7 @@
 
 #include <fedrun/core/flags.h>
 #include <fedrun/core/parse.h>
+#include <fedrun/core/run_env.h>
 #include <fmt/format.h>
 
 #include <initializer_list>
@@ -28,6 +29,12 @@ class FlagReader {
   template <typename Value>
   Value word(const std::string& name, std::initializer_list<std::pair<std::string_view, Value>> words) const {
     return named(name, [&] { return parse_word<Value>(text(name), words); });
+  }
+
+  // Of --device.
+  DeviceChoice device() const {
+    return word<DeviceChoice>(
+        "device", {{"auto", DeviceChoice::automatic}, {"cpu", DeviceChoice::cpu}, {"cuda", DeviceChoice::cuda}});
   }
 
   // What becomes of each word of a list.

@@ -22,6 +22,7 @@ double time_calls_us(Communicator& world, Contender& contender, int calls) {
   world.barrier();
   const auto start = std::chrono::steady_clock::now();
   for (int call = 0; call < calls; ++call) contender.run();
+  contender.finish();
   const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
   return elapsed.count() / calls;
 }
@@ -31,7 +32,7 @@ double time_calls_us(Communicator& world, Contender& contender, int calls) {
 Measurement take_sample(Communicator& world, const Reference& reference, Contender& contender, int calls) {
   reference.load(contender.buffers());
   time_calls_us(world, contender, 1);
-  const auto wrong = static_cast<std::int64_t>(reference.count_wrong(contender.buffers().output()));
+  const auto wrong = static_cast<std::int64_t>(reference.count_wrong(contender.buffers().output_for_host()));
   Reference::clear(contender.buffers());
   return {time_calls_us(world, contender, calls), wrong};
 }

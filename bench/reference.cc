@@ -112,13 +112,11 @@ Reference::Reference(const Workload& workload)
 
 void Reference::load(const WorkBuffers& buffers) const {
   constexpr int ruin = 0x5A;
-  if (!expected_.empty()) std::memset(buffers.output().data, ruin, expected_.size());
-  if (!input_.empty()) std::memcpy(buffers.input().data, input_.data(), input_.size());
+  buffers.fill_output(ruin);
+  buffers.write_input(input_);
 }
 
-void Reference::clear(const WorkBuffers& buffers) {
-  if (buffers.input().count != 0) std::memset(buffers.input().data, 0, buffers.input().bytes());
-}
+void Reference::clear(const WorkBuffers& buffers) { buffers.fill_input(0); }
 
 std::size_t Reference::count_wrong(Buffer output) const {
   if (output.count == 0 || std::memcmp(output.data, expected_.data(), expected_.size()) == 0) return 0;

@@ -18,7 +18,7 @@ class Reference {
   void load(const WorkBuffers& buffers) const;
   // Makes the input 0, which stays 0 however often it is reduced in place.
   static void clear(const WorkBuffers& buffers);
-  // How many elements of the output are not as they must be.
+  // How many elements of the output, which the host can read, are not as they must be.
   std::size_t count_wrong(Buffer output) const;
 
  private:

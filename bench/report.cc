@@ -1,6 +1,5 @@
 #include "report.h"
 
-#include <fedrun/core/error.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,12 +34,9 @@ std::size_t shown_bytes(const Workload& workload) {
 
 }  // namespace
 
-Report::Report(const Run& run, const std::optional<std::string>& json_path) : iterations_(run.iterations) {
-  if (json_path) {
-    json_.open(*json_path);
-    if (!json_) throw UsageError("cannot write --json file '" + *json_path + "': does its directory exist?");
-  }
-  fmt::print("# {} ranks, {} backend, median of {}, the slowest rank's time\n", run.ranks, run.backend, run.iterations);
+Report::Report(const Run& run, const std::optional<std::string>& json_path) : run_(run), json_(json_path) {
+  fmt::print("# {} ranks, {} backend, median of {}, the slowest rank's time{}\n", run.ranks, run.backend,
+             run.iterations, run.device == "cuda" ? "; elements on GPUs, through NCCL" : "");
 }
 
 void Report::show_heading(std::string_view collective) {
@@ -60,23 +56,23 @@ void Report::add(const Workload& workload, const Contender& contender, const Mea
              workload.count_of_one_call(), type_name(workload), op_name(workload), to_string(workload.place),
              contender.memory(), contender.system(), measurement.time_us, algbw_gbs, busbw_gbs, measurement.wrong);
   std::fflush(stdout);  // a row may take a while, and under a launcher the output is a pipe
-  if (!json_.is_open()) return;
-  json_ << nlohmann::ordered_json{{"system", contender.system()},
-                                  {"collective", workload.name()},
-                                  {"op", op_name(workload)},
-                                  {"dtype", type_name(workload)},
-                                  {"bytes", bytes},
-                                  {"ranks", workload.ranks},
-                                  {"memory", contender.memory()},
-                                  {"time_us", measurement.time_us},
-                                  {"algbw_gbs", algbw_gbs},
-                                  {"busbw_gbs", busbw_gbs},
-                                  {"wrong", measurement.wrong},
-                                  {"place", to_string(workload.place)},
-                                  {"iterations", iterations_},
-                                  {"operations", std::max<std::size_t>(workload.async_operations, 1)}}
-               .dump()
-        << std::endl;
+  json_.add(nlohmann::ordered_json{{"system", contender.system()},
+                                   {"collective", workload.name()},
+                                   {"op", op_name(workload)},
+                                   {"dtype", type_name(workload)},
+                                   {"bytes", bytes},
+                                   {"ranks", workload.ranks},
+                                   {"memory", contender.memory()},
+                                   {"time_us", measurement.time_us},
+                                   {"algbw_gbs", algbw_gbs},
+                                   {"busbw_gbs", busbw_gbs},
+                                   {"wrong", measurement.wrong},
+                                   {"place", to_string(workload.place)},
+                                   {"iterations", run_.iterations},
+                                   {"operations", std::max<std::size_t>(workload.async_operations, 1)},
+                                   {"device", run_.device},
+                                   {"backend", run_.backend},
+                                   {"wire", workload.wire ? to_string(*workload.wire) : none}});
 }
 
 }  // namespace fedrun::bench

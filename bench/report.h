@@ -1,11 +1,11 @@
 // Shows measurements in the columns that nccl-tests users know, and writes them as JSON lines.
 #pragma once
 
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "json_lines.h"
 #include "measure.h"
 
 namespace fedrun::bench {
@@ -16,6 +16,7 @@ class Report {
   struct Run {
     int ranks;
     std::string_view backend;
+    std::string_view device;  // that the elements lie on
     int iterations;
   };
 
@@ -27,9 +28,9 @@ class Report {
  private:
   void show_heading(std::string_view collective);
 
-  int iterations_;
+  Run run_;
   std::string_view collective_{};  // of the last row
-  std::ofstream json_;
+  JsonLines json_;
 };
 
 }  // namespace fedrun::bench

@@ -2,9 +2,10 @@
 #include <fedrun/train/session.h>
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <numeric>
 
+#include "device_choice.h"
 #include "median.h"
 #include "peak_memory.h"
 #include "training_report.h"
@@ -14,16 +15,33 @@ namespace {
 
 // The steps of one system, as this rank saw them.
 struct Contest {
+  System system = System::fedrun;
+  TrainingSetting setting{};
   std::unique_ptr<TrainingRun> run{};  // none: this rank only waits
   std::vector<StepTimes> steps{};
   std::vector<double> mean_step_ms{};  // by round
 };
 
-Contest make_contest(System system, const std::string& model, const TrainingFlags& flags, Session& session) {
-  Contest contest;
+Contest make_contest(System system, const TrainingSetting& setting, Session& session) {
+  Contest contest{.system = system, .setting = setting};
   if (system == System::alone && session.rank() != 0) return contest;
-  contest.run = std::make_unique<TrainingRun>(model, flags, system == System::fedrun ? &session.world() : nullptr);
+  contest.run = std::make_unique<TrainingRun>(setting, system == System::fedrun ? &session.world() : nullptr);
   return contest;
+}
+
+// In the order in which they take turns and are shown: alone is what the others are compared with.
+std::vector<Contest> make_contests(TrainingSetting setting, const TrainingFlags& flags, Session& session) {
+  std::vector<Contest> contests;
+  const auto wants = [&](System system) { return std::ranges::find(flags.systems, system) != flags.systems.end(); };
+  for (const System system : {System::alone, System::independent}) {
+    setting.compression = Compression::none;
+    if (wants(system)) contests.push_back(make_contest(system, setting, session));
+  }
+  for (const auto& compression : flags.compressions) {
+    setting.compression = compression;
+    if (wants(System::fedrun)) contests.push_back(make_contest(System::fedrun, setting, session));
+  }
+  return contests;
 }
 
 void take_turn(Contest& contest, const TrainingFlags& flags, Communicator& world) {
@@ -53,45 +71,48 @@ double samples_per_second_in_step(const Contest& contest, const TrainingFlags& f
   for (auto first = slowest_ms.begin(); first != slowest_ms.end(); first += flags.steps) {
     mean_ms.push_back(std::accumulate(first, first + flags.steps, 0.0) / flags.steps);
   }
-  return 1e3 * static_cast<double>(contest.run->batch_size()) * world.size() / median(mean_ms);
+  return 1e3 * static_cast<double>(contest.setting.batch_size) * world.size() / median(mean_ms);
 }
 
 // Rank 0 shows its own times; samples per second are those of all ranks that train.
 TrainingResult summarise(const Contest& contest, Communicator& world) {
-  TrainingResult result;
+  TrainingResult result{.system = contest.system,
+                        .model = contest.setting.model,
+                        .batch_size = contest.setting.batch_size,
+                        .precision = contest.setting.precision.name,
+                        .compression = contest.setting.compression->name()};
   double samples_per_second = 0;
   if (contest.run) {
     result.times = medians(contest.steps);
     // Means of rounds, because slow steps cost time as well: who steps in line with others waits for those of all.
     result.step_ms = median(contest.mean_step_ms);
-    result.batch_size = contest.run->batch_size();
     samples_per_second = 1e3 * static_cast<double>(result.batch_size) / result.step_ms;
   }
   std::vector<double> sums = {samples_per_second, contest.run ? 1.0 : 0.0};
   world.allreduce(sums, {.op = ReduceOp::sum});
   result.samples_per_second = sums[0];
   result.ranks = static_cast<int>(sums[1]);
+  if (contest.system == System::fedrun && !contest.setting.sharded) {
+    result.bare_communication_ms = contest.run->bare_communication_ms();
+  }
   result.peak_memory_mb = peak_memory_mb();
   return result;
 }
 
-void measure(const std::string& model, const TrainingFlags& flags, Session& session,
+void measure(const TrainingSetting& setting, const TrainingFlags& flags, Session& session,
              std::optional<TrainingReport>& report) {
-  std::map<System, Contest> contests;
-  for (const System system : flags.systems) contests[system] = make_contest(system, model, flags, session);
+  std::vector<Contest> contests = make_contests(setting, flags, session);
   for (int round = 0; round < flags.rounds; ++round) {
-    for (auto& [_, contest] : contests) take_turn(contest, flags, session.world());
+    for (Contest& contest : contests) take_turn(contest, flags, session.world());
   }
   session.world().barrier();
   double alone_samples_per_second = 0;
-  for (const auto& [system, contest] : contests) {
+  for (const Contest& contest : contests) {
     TrainingResult result = summarise(contest, session.world());
-    result.system = system;
-    result.model = model;
-    if (system == System::independent) {
+    if (contest.system == System::independent) {
       result.samples_per_second_in_step = samples_per_second_in_step(contest, flags, session.world());
     }
-    if (system == System::alone) {
+    if (contest.system == System::alone) {
       alone_samples_per_second = result.samples_per_second;
     } else if (alone_samples_per_second > 0) {
       result.efficiency = result.samples_per_second / (result.ranks * alone_samples_per_second);
@@ -104,9 +125,26 @@ int run(int argc, char** argv) {
   Session session;
   const std::optional<TrainingFlags> flags = read_training_flags(argc, argv, session.rank());
   if (!flags) return 0;
+  const Device device = choose_device(flags->device, session);
   std::optional<TrainingReport> report;
-  if (session.rank() == 0) report.emplace(*flags, session.size());
-  for (const std::string& model : flags->models) measure(model, *flags, session, report);
+  if (session.rank() == 0) {
+    report.emplace(TrainingReport::Run{session.size(), session.threads(), std::string(name_of(device)), flags->sharded},
+                   flags->json_path);
+  }
+  TrainingSetting setting{.device = device == Device::cuda ? session.device() : torch::kCPU,
+                          .optimizer = flags->optimizer,
+                          .sharded = flags->sharded};
+  for (const std::string& model : flags->models) {
+    setting.model = model;
+    const std::vector usual = {usual_batch_size(model)};
+    for (const std::int64_t batch_size : flags->batch_sizes.empty() ? usual : flags->batch_sizes) {
+      setting.batch_size = batch_size;
+      for (const Precision& precision : flags->precisions) {
+        setting.precision = precision;
+        measure(setting, *flags, session, report);
+      }
+    }
+  }
   return 0;
 }
 

@@ -1,7 +1,9 @@
 // What the user wants trained, and how.
 #pragma once
 
+#include <fedrun/core/run_env.h>
 #include <fedrun/train/compression.h>
+#include <torch/torch.h>
 
 #include <memory>
 #include <optional>
@@ -14,14 +16,22 @@ namespace fedrun::bench {
 // train one.
 enum class System { alone, independent, fedrun };
 
+struct Precision {
+  std::string name{};
+  torch::ScalarType type = torch::kFloat32;
+};
+
+// Every model is trained with every batch size in every precision, and by fedrun with every compression.
 struct TrainingFlags {
   std::vector<std::string> models{};
   std::vector<System> systems{};
-  std::optional<std::int64_t> batch_size{};  // none: what is usual for the model
+  DeviceChoice device = DeviceChoice::automatic;
+  std::vector<std::int64_t> batch_sizes{};  // of each rank; none: what is usual for the model
+  std::vector<Precision> precisions{};
   int steps = 0;
   int warmup = 0;
   int rounds = 0;
-  std::shared_ptr<Compression> compression{};  // shared: the optimizers of all models use it
+  std::vector<std::shared_ptr<Compression>> compressions{};  // shared: the optimizers of all models use it
   bool sharded = false;
   std::string optimizer{};
   bool announces_first_step = false;

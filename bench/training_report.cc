@@ -1,8 +1,8 @@
 #include "training_report.h"
 
-#include <fedrun/core/error.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace fedrun::bench {
@@ -20,38 +20,48 @@ std::string_view name_of(System system) {
   return "";
 }
 
+std::string percent(const std::optional<double>& part) { return part ? fmt::format("{:.0f} %", 100 * *part) : ""; }
+
 }  // namespace
 
-TrainingReport::TrainingReport(const TrainingFlags& flags, int ranks)
-    : compression_(flags.compression->name()), sharded_(flags.sharded) {
-  if (flags.json_path) {
-    json_.open(*flags.json_path);
-    if (!json_) throw UsageError(fmt::format("--json: cannot write {}: does its directory exist?", *flags.json_path));
-  }
+std::optional<double> TrainingResult::hidden() const {
+  if (!bare_communication_ms || *bare_communication_ms <= 0) return std::nullopt;
+  return std::clamp(1 - times.communication / *bare_communication_ms, 0.0, 1.0);
+}
+
+TrainingReport::TrainingReport(const Run& run, const std::optional<std::string>& json_path)
+    : run_(run), json_(json_path) {
   fmt::print(
-      "# {} ranks, compression {}, {} step; parts of a step: medians in ms; step: median of rounds\n"
-      "# in step: samples/s had every rank waited for the slowest in each step; efficiency: of as many ranks alone\n",
-      ranks, compression_, sharded_ ? "sharded" : "whole");
-  fmt::print("# {:<16} {:<12} {:>5} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>9} {:>10}\n", "model", "system",
-             "ranks", "batch", "forward", "backward", "exposed", "optimizer", "step", "samples/s", "in step",
-             "efficiency");
+      "# {} ranks on {}, {} step; parts of a step: medians in ms; step: median of rounds\n"
+      "# in step: samples/s had every rank waited for the slowest in each step; efficiency: of as many ranks alone\n"
+      "# bare: the communication of a step when nothing else happens; hidden: how much of that nobody waits for\n",
+      run.ranks, run.device == "cuda" ? "GPUs" : "the CPU", run.sharded ? "sharded" : "whole");
+  fmt::print("# {:<16} {:<12} {:>5} {:>6} {:>5} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>9} {:>10} {:>8} {:>7}\n",
+             "model", "system", "ranks", "batch", "type", "wire", "forward", "backward", "exposed", "optimizer", "step",
+             "samples/s", "in step", "efficiency", "bare", "hidden");
 }
 
 void TrainingReport::add(const TrainingResult& result) {
-  fmt::print("  {:<16} {:<12} {:>5} {:>6} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>11.1f} {:>9} {:>10}\n",
-             result.model, name_of(result.system), result.ranks, result.batch_size, result.times.forward,
-             result.times.backward, result.times.communication, result.times.optimizer, result.step_ms,
-             result.samples_per_second,
-             result.samples_per_second_in_step ? fmt::format("{:.1f}", *result.samples_per_second_in_step) : "",
-             result.efficiency ? fmt::format("{:.0f} %", 100 * *result.efficiency) : "");
+  fmt::print(
+      "  {:<16} {:<12} {:>5} {:>6} {:>5} {:>5} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f} {:>11.1f} {:>9} {:>10} "
+      "{:>8} {:>7}\n",
+      result.model, name_of(result.system), result.ranks, result.batch_size, result.precision, result.compression,
+      result.times.forward, result.times.backward, result.times.communication, result.times.optimizer, result.step_ms,
+      result.samples_per_second,
+      result.samples_per_second_in_step ? fmt::format("{:.1f}", *result.samples_per_second_in_step) : "",
+      percent(result.efficiency),
+      result.bare_communication_ms ? fmt::format("{:.2f}", *result.bare_communication_ms) : "",
+      percent(result.hidden()));
   std::fflush(stdout);
-  if (!json_.is_open()) return;
   nlohmann::json line = {{"system", name_of(result.system)},
                          {"model", result.model},
                          {"ranks", result.ranks},
+                         {"threads", run_.threads},
+                         {"device", run_.device},
                          {"batch_size", result.batch_size},
-                         {"compression", compression_},
-                         {"sharded", sharded_},
+                         {"precision", result.precision},
+                         {"compression", result.compression},
+                         {"sharded", run_.sharded},
                          {"samples_per_second", result.samples_per_second},
                          {"step_ms", result.step_ms},
                          {"forward_ms", result.times.forward},
@@ -61,7 +71,9 @@ void TrainingReport::add(const TrainingResult& result) {
                          {"peak_memory_mb", result.peak_memory_mb}};
   if (result.samples_per_second_in_step) line["samples_per_second_in_step"] = *result.samples_per_second_in_step;
   if (result.efficiency) line["scaling_efficiency"] = *result.efficiency;
-  json_ << line.dump() << std::endl;
+  if (result.bare_communication_ms) line["bare_communication_ms"] = *result.bare_communication_ms;
+  if (const auto hidden = result.hidden()) line["hidden_communication"] = *hidden;
+  json_.add(line);
 }
 
 }  // namespace fedrun::bench

@@ -6,9 +6,11 @@
 #include <fedrun/train/distributed_optimizer.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "step_clock.h"
 #include "training_flags.h"
 
 namespace fedrun::bench {
@@ -26,21 +28,40 @@ struct StepTimes {
 // The median of each part.
 StepTimes medians(const std::vector<StepTimes>& steps);
 
+// How many samples are usual, where the user does not say.
+std::int64_t usual_batch_size(const std::string& model);
+
+struct TrainingSetting {
+  std::string model{};
+  std::int64_t batch_size = 0;
+  Precision precision{};
+  torch::Device device = torch::kCPU;
+  std::string optimizer{};
+  bool sharded = false;
+  std::shared_ptr<Compression> compression{};  // shared: the optimizers of all models use it
+};
+
 class TrainingRun {
  public:
   // With a group, its ranks train together.
-  TrainingRun(const std::string& model, const TrainingFlags& flags, Communicator* group);
+  TrainingRun(const TrainingSetting& setting, Communicator* group);
 
   StepTimes step();
-  std::int64_t batch_size() const { return batch_size_; }
+
+  // Collective: what it takes to reduce the gradients of a step when nothing else happens, in milliseconds, on the
+  // slowest rank. After steps, of a run with a group whose ranks have whole parameters each.
+  double bare_communication_ms();
 
  private:
-  double communication_seconds() const { return distributed_ ? distributed_->communication_seconds() : 0; }
+  double communication_ms() const { return distributed_ ? 1e3 * distributed_->communication_seconds() : 0; }
+  double reduce_all_buckets();
 
+  TrainingSetting setting_;
+  Communicator* group_;
   models::Model model_;
-  std::int64_t batch_size_;
   torch::Tensor input_;
   torch::Tensor target_;
+  StepClock clock_;
   std::unique_ptr<torch::optim::Optimizer> plain_;  // one of these two
   std::unique_ptr<DistributedOptimizer> distributed_;
 };

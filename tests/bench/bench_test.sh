@@ -70,6 +70,13 @@ run "$bin/allreduce_bench" "${quickly[@]}" -b 1K -e 1K
 expect_status 0
 expect_output "# 1 ranks, self backend"
 
+# Among the output, which comes from whatever host rank 0 is on.
+run "$bin/fedrun" -np 2 --no-prefix "$bin/allreduce_bench" "${quickly[@]}" -b 1K -e 1K --device cpu --json -
+expect_status 0
+grep '^{' <<<"$output" >"$json"
+output+=$(python3 "$sandbox/check.py" "$json" 2 2>&1) || complain "the JSON lines are not as they must be"
+grep -q '"device":"cpu"' "$json" || complain "the rows do not say where they were measured"
+
 # A mistake ends with one message and a code that is not 0.
 expect_refusal() { # expect_refusal <text> <arguments>
   run "$bin/fedrun" -np 2 "$bin/allreduce_bench" "${@:2}"
@@ -85,6 +92,8 @@ expect_refusal "--type: 'f8' is not one of u8, i8" --type f8
 expect_refusal "--op: 'mean' is not one of average, sum" --op mean
 expect_refusal "--wire: 'f32' is not one of f16, bf16" --wire f32
 expect_refusal "--memory: 'shared' is not one of allocated, ordinary, both" --memory shared
+expect_refusal "--device: 'gpu' is not one of auto, cpu, cuda" --device gpu
+expect_refusal "--compare: the others work in the memory of the host; use --device cpu" --device cuda --compare limit
 expect_refusal "--place: 'there' is not one of in, out, both" --place there
 expect_refusal "--async: 'many' is not a whole number from 1 to" --async many
 expect_refusal "--compare: 'nccl' is not one of mpi, limit" --compare nccl
@@ -94,5 +103,8 @@ expect_refusal "--compare mpi: MPI cannot reduce bf16 elements" --compare mpi --
 expect_refusal "--compare limit: the bare loop does one f32 sum in place" --compare limit --type f64
 expect_refusal "cannot write --json file '$sandbox/none/x.jsonl'" --json "$sandbox/none/x.jsonl"
 expect_refusal "unexpected argument 'stray'" stray
+run "$bin/fedrun" -np 2 --device cpu "$bin/allreduce_bench" --device cuda
+[[ $status != 0 ]] || complain "no error for --device cuda"
+expect_output "UsageError: --device cuda: this run uses no GPU: it was started with --device cpu"
 run "$bin/allreduce_bench" --compare mpi
 expect_output "--compare mpi: this process has no MPI; start it with fedrun"

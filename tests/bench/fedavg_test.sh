@@ -20,6 +20,14 @@ peaks = {line["workload"]: line["peak_memory_mb"] for line in lines}
 assert peaks["memory-100000"] < peaks["memory-100"] + 30, f"memory grows with the clients: {peaks}"
 PYTHON
 
+"$bin/fedrun" -np 2 "$bin/fedavg_bench" --workload lr-10 --groups 1,2 --systems fedrun,tight --turns 1 --rounds 2 \
+  --json "$work/lines.json" >"$work/output"
+python3 - "$work/lines.json" <<'PYTHON'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+assert [(line["system"], line["groups"]) for line in lines] == [("fedrun", 1), ("fedrun", 2), ("tight", 1)], lines
+PYTHON
+
 "$bin/fedrun" -np 2 "$bin/fedavg_bench" --workload lr-10 --systems fedrun --turns 1 --rounds 1 \
   --write-partition "$work/partition.json" >"$work/output"
 python3 -c 'import json, sys; assert len(json.load(open(sys.argv[1]))) == 1000' "$work/partition.json"
@@ -33,6 +41,7 @@ expect_error() {  # part of the message, flags...
 expect_error "--workload: 'lr-7' is not one of" --workload lr-7
 expect_error "one workload" --write-partition "$work/partition.json"
 expect_error "--turns: '0'" --turns 0
+expect_error "group" --workload lr-10 --groups 3
 expect_error "train-images-idx3-ubyte" --data-dir "$work"
 expect_error "cannot write" --json /no/such/directory/file
 

@@ -32,6 +32,23 @@ assert abs(ours["scaling_efficiency"] - efficiency) < 1e-9, ours
 PYTHON
 done
 
+# Lists: every batch size in every precision, and for fedrun with every compression.
+"$bin/fedrun" -np 2 "$bin/training_bench" --model convnet --batch-size 2,4 --precision f32,bf16 --compression none,bf16 \
+  --systems fedrun,independent --steps 1 --rounds 1 --device cpu --json "$work/lines.json" >"$work/output"
+python3 - "$work/lines.json" <<'PYTHON'
+import itertools, json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+ours = [(line["batch_size"], line["precision"], line["compression"]) for line in lines if line["system"] == "fedrun"]
+assert sorted(ours) == sorted(itertools.product([2, 4], ["f32", "bf16"], ["none", "bf16"])), ours
+assert len(lines) == len(ours) + 4, lines
+for line in lines:
+    assert line["device"] == "cpu" and line["threads"] > 0, line
+    if line["system"] != "fedrun": continue
+    assert line["bare_communication_ms"] > 0, line
+    hidden = max(0, 1 - line["exposed_communication_ms"] / line["bare_communication_ms"])
+    assert abs(line["hidden_communication"] - hidden) < 1e-9, line
+PYTHON
+
 expect_error() {  # part of the message, flags...
   local part=$1 code=0 message
   shift
@@ -41,6 +58,9 @@ expect_error() {  # part of the message, flags...
 expect_error "resnet18" --model resnet17
 expect_error "--steps: '0'" --steps 0
 expect_error "none, fp16, bf16, fp16-feedback, bf16-feedback" --compression zip
+expect_error "--batch-size: '0'" --batch-size 4,0
+expect_error "f32, f16, bf16" --precision f64
+expect_error "auto, cpu, cuda" --device tpu
 expect_error "cannot write" --model convnet --json /no/such/directory/file
 
 [[ $(python3 "$2/bench/compare/training.py" --help) == *"PyTorch DDP"* ]] || fail "training.py --help"

@@ -70,7 +70,7 @@ TEST_F(DeviceStaging, StreamsWaitForTheWayBack) {
   const int synchronized = control().calls("cudaStreamSynchronize");
   for (int i = 0; i < 5; ++i) {
     group_.allreduce_async(Buffer{memory.get(), large, DataType::f32, Device::cuda, stream_.get()}, {.name = "bucket"})
-        ->wait_in_stream();
+        ->wait_in_stream(stream_.get());
     check_cuda(cudaMemsetAsync(memory.get(), 0, large * sizeof(float), stream_.get()), "cudaMemsetAsync");
   }
   EXPECT_EQ(control().calls("cudaStreamSynchronize"), synchronized);
@@ -83,7 +83,7 @@ TEST_F(DeviceStaging, AGroupThatEndsWaitsForItsCopies) {
   {
     Communicator part = group_.split({.key = -group_.rank()});
     part.allreduce_async(Buffer{memory.get(), large, DataType::f32, Device::cuda, stream_.get()}, {.op = ReduceOp::sum})
-        ->wait_in_stream();
+        ->wait_in_stream(stream_.get());
   }
   calls_of("cudaHostRegister", large, group_);  // takes the same blocks
   copy(values.data(), memory.get(), large, cudaMemcpyDeviceToHost);
