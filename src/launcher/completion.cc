@@ -1,3 +1,4 @@
+#include <fedrun/launcher/bench_flags.h>
 #include <fedrun/launcher/completion.h>
 #include <fedrun/launcher/flag_table.h>
 #include <fmt/format.h>
@@ -51,6 +52,12 @@ std::string bash_source(const Flag& flag) {
   return "-W ''";
 }
 
+std::vector<std::string_view> bench_flag_names() {
+  std::vector<std::string_view> names;
+  for (const BenchFlag& flag : bench_flags) names.emplace_back(flag.name);
+  return names;
+}
+
 std::string bash_script() {
   std::vector<std::string_view> shown;
   std::string values;
@@ -79,8 +86,8 @@ _fedrun() {{
         ;;
       --) flag=-- i=$COMP_CWORD ;;
       -*) ;;
-      check) ((i == 1)) || {{ flag=program; break; }} ;;
-      *) flag=program; break ;;
+      check | bench) ((i == 1)) || {{ flag=program; break; }} ;;
+      *) [[ ${{COMP_WORDS[1]}} == bench ]] || {{ flag=program; break; }} ;;  # bench starts no program
     esac
   done
   case $flag in
@@ -89,8 +96,9 @@ _fedrun() {{
 {}  esac
   if [[ -z $flag && $word == -* ]]; then
     source=(-W '{}')
-  elif [[ -z $flag && $COMP_CWORD == 1 && -n $word && check == "$word"* ]]; then
-    COMPREPLY=(check)
+    if [[ ${{COMP_WORDS[1]}} == bench ]]; then source[1]+=' {}'; fi
+  elif [[ -z $flag && $COMP_CWORD == 1 && -n $word ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'check bench' -- "$word")
   fi
   local found
   mapfile -t found < <(compgen "${{source[@]}}" -- "$word")
@@ -99,7 +107,7 @@ _fedrun() {{
 }}
 complete -F _fedrun fedrun
 )",
-      fmt::join(with_value, " | "), values, fmt::join(shown, " "));
+      fmt::join(with_value, " | "), values, fmt::join(shown, " "), fmt::join(bench_flag_names(), " "));
 }
 
 // Inside single quotes, and inside the brackets of a specification.
@@ -155,13 +163,14 @@ std::string zsh_script() {
       R"(#compdef fedrun
 # zsh completion for fedrun, made by: fedrun --completion zsh
 _fedrun_program() {{
-  (( CURRENT > 2 )) || compadd check
+  (( CURRENT > 2 )) || compadd check bench
   _command_names -e
   _files
 }}
 _fedrun() {{
-  # Behind 'check' come the same flags.
-  if [[ $words[2] == check ]] && (( CURRENT > 2 )); then
+  # Behind 'check' and 'bench' come the same flags.
+  if [[ $words[2] == (check|bench) ]] && (( CURRENT > 2 )); then
+    [[ $words[2] != bench || $PREFIX != -* ]] || compadd -- {}
     shift words
     (( CURRENT -= 1 ))
   fi
@@ -175,7 +184,7 @@ else
   compdef _fedrun fedrun
 fi
 )",
-      specifications);
+      fmt::join(bench_flag_names(), " "), specifications);
 }
 
 }  // namespace

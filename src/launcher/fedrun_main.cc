@@ -1,6 +1,7 @@
 // The fedrun command: reads what the user wants, plans, and lets supervise run mpirun.
 #include <fedrun/core/error.h>
 #include <fedrun/core/version.h>
+#include <fedrun/launcher/bench_command.h>
 #include <fedrun/launcher/check_build.h>
 #include <fedrun/launcher/check_table.h>
 #include <fedrun/launcher/completion.h>
@@ -91,6 +92,7 @@ int act(const std::vector<std::string>& arguments) {
 int act_or_explain(const std::vector<std::string>& arguments) {
   try {
     if (!arguments.empty() && arguments[0] == keeper_command) return keep_rank(parse_keeper_options(arguments));
+    if (!arguments.empty() && arguments[0] == bench_command) become_bench_suite(arguments);
     return act(arguments);
   } catch (const UsageError& error) {
     fmt::print(stderr, "fedrun: {}\ntry 'fedrun --help'\n", error.what());

@@ -1,5 +1,6 @@
 #include <fedrun/core/run_env.h>
 #include <fedrun/core/version.h>
+#include <fedrun/launcher/bench_flags.h>
 #include <fedrun/launcher/flag_table.h>
 #include <fedrun/launcher/man_page.h>
 #include <fedrun/launcher/usage.h>
@@ -52,6 +53,12 @@ std::string man_page() {
   for (const Flag& flag : flag_table()) {
     if (group != flag.group) text += fmt::format(".SS {}\n", roff(group = flag.group));
     text += flag_entry(flag);
+  }
+  text += ".SS Further options of fedrun bench\n";
+  for (const BenchFlag& flag : bench_flags) {
+    text += fmt::format(".TP\n{}", bold(flag.name));
+    if (flag.value != nullptr) text += fmt::format(" \\fI{}\\fR", roff(flag.value));
+    text += fmt::format("\n{}\n", roff(flag.help));
   }
   text += ".SH ENVIRONMENT\nOptions override these variables; they reach every rank.\n";
   for (const RunVariable& variable : run_variables()) {

@@ -8,18 +8,22 @@ struct UsageExample {
   const char* meaning;
 };
 
-constexpr const char* synopses[] = {"fedrun [OPTIONS] PROGRAM [ARGUMENTS...]", "fedrun check [OPTIONS] [PROGRAM]"};
+constexpr const char* synopses[] = {"fedrun [OPTIONS] PROGRAM [ARGUMENTS...]", "fedrun check [OPTIONS] [PROGRAM]",
+                                    "fedrun bench [OPTIONS]"};
 
 constexpr const char* description[] = {
     "Runs PROGRAM as several ranks, on this machine or on several hosts, over Open MPI's mpirun.",
     "Options stand before PROGRAM; everything from PROGRAM on reaches it unchanged.",
-    "'fedrun check' only checks the hosts. A program of that name is started by 'fedrun -- check'."};
+    "'fedrun check' only checks the hosts. 'fedrun bench' measures collectives, training and federated rounds there,",
+    "and writes a page with plots; 'fedrun bench --help' has its options. Programs of these names are started by",
+    "'fedrun -- check' and 'fedrun -- bench'."};
 
 constexpr UsageExample examples[] = {
     {"fedrun -np 2 ./train --lr 0.1", "two ranks on this machine"},
     {"fedrun -np 4 -H a:2,b:2 ./train", "two ranks each on the hosts a and b"},
     {"fedrun --hostfile hosts.txt ./train", "as many ranks as the file has slots"},
     {"fedrun --config run.yaml ./train", "with the flags of the file"},
+    {"fedrun bench -np 2 --quick --out results", "see what this machine does"},
     {"fedrun -np 2 --threads 4 -x OMP_PROC_BIND=true ./train", "four compute threads for each rank"},
 };
 
