@@ -35,10 +35,8 @@ test: build  ## run every test, then unit tests without Torch under ASan/UBSan a
 	  cmake --preset $$sanitizer && cmake --build --preset $$sanitizer $(jobs) && ctest --preset $$sanitizer || exit 1; \
 	done
 
-bench: build  ## measure allreduce, training and federated rounds on 2 ranks
-	$(bin)/fedrun -np 2 $(bin)/allreduce_bench
-	$(bin)/fedrun -np 2 --threads 1 $(bin)/training_bench
-	$(bin)/fedrun -np 2 --threads 1 $(bin)/fedavg_bench
+bench: build  ## measure collectives, training and federated rounds, by fedrun bench with the flags of BENCH='--quick ...'
+	$(bin)/fedrun bench --out $(build_dir)/bench-$$(date +%Y%m%d-%H%M%S) $(BENCH)
 
 lint: setup $(build_dir)/build.ninja  ## check format, clang-tidy (code without Torch) and shell scripts
 	$(cxx_sources) | xargs clang-format --dry-run -Werror
