@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "chapter.h"
@@ -16,16 +17,34 @@ namespace {
 // A table longer than this is folded up.
 constexpr std::size_t longest_open_table = 16;
 
-enum class Cells { numbers, words };
+// With a short unit behind it, or none; a version is no number.
+bool is_number(const std::string& text) {
+  constexpr std::size_t longest_unit = 4;
+  const std::size_t unit = text.find_first_not_of("0123456789.");
+  if (unit == 0 || text.empty() || std::count(text.begin(), text.end(), '.') > 1) return false;
+  return unit == std::string::npos || (text[unit] == ' ' && text.size() - unit - 1 <= longest_unit);
+}
 
-std::string table_html(const Table& table, Cells cells = Cells::numbers) {
-  std::string html =
-      fmt::format("<div class=\"table\"><table{}><thead><tr>", cells == Cells::words ? " class=\"words\"" : "");
-  for (const std::string& name : table.head) html += fmt::format("<th>{}</th>", escape(name));
+// Numbers are compared by their last digits, so they end below each other.
+std::string cell_html(const char* tag, const std::string& text, const std::string& looks_like) {
+  return fmt::format("<{0}{1}>{2}</{0}>", tag, is_number(looks_like) ? " class=\"number\"" : "", escape(text));
+}
+
+// What the column of this index holds, in the first row that has something there.
+std::string example(const Table& table, std::size_t column) {
+  for (const auto& row : table.rows) {
+    if (!row[column].empty()) return row[column];
+  }
+  return {};
+}
+
+std::string table_html(const Table& table) {
+  std::string html = "<div class=\"table\"><table><thead><tr>";
+  for (std::size_t i = 0; i < table.head.size(); ++i) html += cell_html("th", table.head[i], example(table, i));
   html += "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
-    for (const std::string& cell : row) html += fmt::format("<td>{}</td>", escape(cell));
+    for (std::size_t i = 0; i < row.size(); ++i) html += cell_html("td", row[i], example(table, i));
     html += "</tr>\n";
   }
   html += "</tbody></table></div>\n";
@@ -94,12 +113,12 @@ std::string machine_html(const Results& results) {
                           host.open_mpi.empty() ? "none" : "Open MPI " + host.open_mpi,
                           fmt::format("{:.2f}", host.load)});
   }
-  html += table_html(hosts, Cells::words);
+  html += table_html(hosts);
   Table software{.head = {"built with", "version"}};
   for (const auto& [name, version] : results.software.items()) {
     software.rows.push_back({name, version.get<std::string>()});
   }
-  html += table_html(software, Cells::words);
+  html += table_html(software);
   return html + fmt::format("<p>Command: <code>{}</code></p>\n", escape(results.command));
 }
 
@@ -107,7 +126,7 @@ std::string skipped_html(const Results& results) {
   if (results.plan.skipped.empty()) return {};
   Table table{.head = {"not measured", "why"}};
   for (const Skipped& skip : results.plan.skipped) table.rows.push_back({skip.what, skip.why});
-  return "<h2 id=\"skipped\">Not measured</h2>\n" + table_html(table, Cells::words);
+  return "<h2 id=\"skipped\">Not measured</h2>\n" + table_html(table);
 }
 
 std::string steps_html(const Results& results) {
@@ -115,7 +134,7 @@ std::string steps_html(const Results& results) {
       "<h2 id=\"commands\">Commands</h2>\n<p>Each can be pasted into a shell. What they printed is in <a "
       "href=\"logs\">logs</a>; "
       "all rows are in <a href=\"results.json\">results.json</a> and <a href=\"results.csv\">results.csv</a>.</p>\n"
-      "<div class=\"table\"><table class=\"words\"><thead><tr><th>part</th><th>seconds</th><th>rows</th><th>exit "
+      "<div class=\"table\"><table><thead><tr><th>part</th><th>seconds</th><th>rows</th><th>exit "
       "code</th>"
       "<th>command</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < results.outcomes.size(); ++i) {

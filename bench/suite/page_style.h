@@ -20,8 +20,7 @@ a { color: var(--c0); } nav a { margin-right: 14px; white-space: nowrap; }
 .note { background: var(--note); border: 1px solid var(--line); border-radius: 6px; padding: 10px 14px; max-width: none; }
 .bad { color: var(--bad); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 16px; }
-.figures.small { grid-template-columns: repeat(auto-fit, minmax(min(100%, 280px), 1fr)); }
-.figures.small figure { max-width: 380px; }
+.figures.small { grid-template-columns: repeat(auto-fill, minmax(min(100%, 280px), 1fr)); }
 figure { margin: 0; background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 10px 12px 6px;
   max-width: 760px; }
 figcaption { font-weight: 600; margin-bottom: 4px; }
@@ -36,8 +35,8 @@ svg .line { stroke-width: 2; fill: none; } svg .ideal { stroke: var(--soft); str
 .s4 { stroke: var(--c4); } .s5 { stroke: var(--c5); } .s6 { stroke: var(--c6); } .s7 { stroke: var(--c7); }
 .table { overflow-x: auto; margin: 14px 0; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 3px 12px 3px 0; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; } .words th, .words td, th:first-child, td:first-child { text-align: left; }
+th, td { padding: 3px 16px 3px 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { color: var(--soft); font-weight: 600; } .number { text-align: right; white-space: nowrap; }
 code { font: 13px ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 summary { cursor: pointer; color: var(--soft); }
 )";

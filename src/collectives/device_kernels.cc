@@ -1,5 +1,4 @@
 #include <fedrun/collectives/cuda_call.h>
-#include <fedrun/collectives/device_feedback.h>
 #include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/device_launch.h>
 #include <fedrun/core/error.h>

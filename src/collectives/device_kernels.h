@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fedrun/collectives/device_elements.h>
+#include <fedrun/collectives/feedback_kernels.h>
 
 #include <span>
 
@@ -21,5 +22,8 @@ void copy_on_device(std::span<const CopyPiece> pieces, const DeviceCopy& copy, v
 
 // Every element gets these bits.
 void fill_on_device(Buffer buffer, std::uint64_t bits, void* stream);
+
+// Of elements on a GPU that round_with_feedback() has checked: at least one. On their stream.
+void round_with_feedback_on_device(const Buffer& elements, const Buffer& residuals, const Feedback& feedback);
 
 }  // namespace fedrun

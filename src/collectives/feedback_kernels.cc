@@ -1,4 +1,4 @@
-#include <fedrun/collectives/device_feedback.h>
+#include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/feedback_kernels.h>
 #include <fedrun/core/error.h>
 #include <fmt/format.h>

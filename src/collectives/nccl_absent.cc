@@ -1,5 +1,4 @@
 // Stands in for CUDA and NCCL in a build without them.
-#include <fedrun/collectives/device_feedback.h>
 #include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/nccl_runtime.h>
 #include <fedrun/core/error.h>

@@ -2,6 +2,7 @@
 #include <fedrun/collectives/feedback_kernels.h>
 #include <fedrun/core/error.h>
 #include <fedrun/train/compression.h>
+#include <fedrun/train/device_stream.h>
 #include <fmt/format.h>
 
 #include <map>
@@ -52,6 +53,8 @@ class ErrorFeedback final : public Compression {
       std::erase_if(residuals_, [](const auto& entry) { return entry.first.expired(); });
       residuals = torch::zeros_like(bucket.flat());
     }
+    // It may be another stream than the one that they were allocated on, which Torch waits for before it reuses them.
+    if (!bucket.device().is_cpu()) residuals.record_stream(current_stream(bucket.device()));
     return residuals;
   }
 

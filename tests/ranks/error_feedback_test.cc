@@ -14,8 +14,11 @@
 namespace fedrun {
 namespace {
 
+using test::here;
 using test::make_model;
 using test::my_part;
+using test::on_gpu;
+using test::ones;
 using test::process;
 using test::rank;
 using test::ranks;
@@ -28,19 +31,20 @@ using testing::ThrowsMessage;
 
 constexpr double smallest_f16 = 0x1p-24;
 
-bool travels_between_hosts() { return process().env().backend == BackendChoice::mpi && ranks() > 1; }
+// Between hosts; NCCL sends them in 16 bits between all ranks.
+bool travels() { return ranks() > 1 && (on_gpu() || process().env().backend == BackendChoice::mpi); }
 
 constexpr int parameters = 10'000;  // more than travels together with the call, which is not rounded
 
 // The sum of the averages of what the ranks' gradients are, over so many steps.
 double sum_of_steps(int steps, double gradient, const DistributedOptimizerOptions& options) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(parameters, 1).bias(false));
+  auto model = here(torch::nn::Linear(torch::nn::LinearOptions(parameters, 1).bias(false)));
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters(), options);
   double sum = 0;
   for (int step = 0; step < steps; ++step) {
     for (int pass = 0; pass < options.backward_passes_per_step; ++pass) {
-      (model->forward(torch::ones({1, parameters})).sum() * gradient).backward();
+      (model->forward(ones({1, parameters})).sum() * gradient).backward();
     }
     optimizer.synchronize();
     sum += model->weight.grad()[0][0].item<double>();
@@ -57,7 +61,7 @@ TEST(ErrorFeedback, SmallGradientsArriveInTheEnd) {
   const double arrived = sum_of_steps(500, gradient, {.compression = Compression::fp16_with_feedback()});
   EXPECT_NEAR(arrived, expected, ranks() * smallest_f16 / 2);
   EXPECT_GT(arrived, 0);
-  if (travels_between_hosts()) {
+  if (travels()) {
     EXPECT_EQ(sum_of_steps(500, gradient, {.compression = Compression::fp16}), 0);
   }
 }
@@ -67,13 +71,10 @@ TEST(ErrorFeedback, SmallPartsOfLargeGradientsArriveInTheEnd) {
   const double gradient = 1 + 0x1p-13;
   const int steps = 256;
   const double arrived = sum_of_steps(steps, gradient, {.compression = Compression::fp16_with_feedback()});
-  // Sums of a power of two of equal f16 are f16; others are rounded once more on their way between hosts.
-  if (!travels_between_hosts() || std::has_single_bit(static_cast<unsigned>(ranks()))) {
-    EXPECT_NEAR(arrived, steps * gradient, 0x1p-10);
-  } else {
-    EXPECT_NEAR(arrived, steps * gradient, steps * 0x1p-12);
-  }
-  if (travels_between_hosts()) {
+  // Sums of a power of two of equal f16 are f16; others are rounded once more on their way, each time.
+  const bool is_exact = !travels() || std::has_single_bit(static_cast<unsigned>(ranks()));
+  EXPECT_NEAR(arrived, steps * gradient, is_exact ? 0x1p-10 : steps * 0x1p-10);
+  if (travels() && is_exact) {
     EXPECT_EQ(sum_of_steps(steps, gradient, {.compression = Compression::fp16}), steps);
   }
 }
@@ -139,7 +140,7 @@ TEST(ErrorFeedback, KnowsBucketsApart) {
   const auto other = train({.compression = shared});
   EXPECT_TRUE(torch::equal(test::flat(*one), test::flat(*other)));
 
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   torch::nn::init::zeros_(model->weight);
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters(), {.compression = shared});
@@ -147,7 +148,7 @@ TEST(ErrorFeedback, KnowsBucketsApart) {
     join_scope(optimizer, *model, [&] {
       for (int step = 0; step <= rank(); ++step) {
         optimizer.zero_grad();
-        (model->forward(torch::ones({1, 1})).sum() * (rank() + 1)).backward();
+        (model->forward(ones({1, 1})).sum() * (rank() + 1)).backward();
         optimizer.step();
       }
     });
@@ -160,11 +161,11 @@ TEST(ErrorFeedback, KnowsBucketsApart) {
 
 // An overflow is seen, as without feedback, and does not stay.
 TEST(ErrorFeedback, AnInfiniteGradientIsSeenOnce) {
-  auto model = torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false));
+  auto model = here(torch::nn::Linear(torch::nn::LinearOptions(1, 1).bias(false)));
   DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0),
                                  model->named_parameters(), {.compression = Compression::fp16_with_feedback()});
   for (const double gradient : {1e9, 2.0}) {
-    (model->forward(torch::ones({1, 1})).sum() * gradient).backward();
+    (model->forward(ones({1, 1})).sum() * gradient).backward();
     optimizer.synchronize();
     const auto reduced = model->weight.grad().item<double>();
     EXPECT_EQ(std::isinf(reduced), gradient > 1e6);
