@@ -72,7 +72,7 @@ class FedrunContender final : public Contender {
 
   void run_in_stream() {
     last_ = start();
-    last_->wait_in_stream();
+    last_->wait_in_stream(buffers_.input().stream);
   }
 
   std::unique_ptr<Work> start() {
