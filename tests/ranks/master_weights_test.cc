@@ -62,7 +62,9 @@ TEST(MasterWeights, AddGradientsUpInSinglePrecision) {
     const double before = weight.master();
     weight.step();
     // The first window is added up by autograd, before the parameter has a place.
-    if (step == 1) EXPECT_EQ(weight.master(), before - 0.5 * 1.125);
+    if (step == 1) {
+      EXPECT_EQ(weight.master(), before - 0.5 * 1.125);
+    }
   }
 }
 
@@ -103,7 +105,9 @@ TEST(MasterWeights, TrainLikeAModelOfSinglePrecision) {
     of_narrow->zero_grad();
     wide->forward(input).square().mean().backward();
     narrow->forward(input.to(torch::kBFloat16)).square().mean().backward();
-    if (step == 10) EXPECT_NEAR(of_wide->clip_gradient_norm(0.1), of_narrow->clip_gradient_norm(0.1), 0.02);
+    if (step == 10) {
+      EXPECT_NEAR(of_wide->clip_gradient_norm(0.1), of_narrow->clip_gradient_norm(0.1), 0.02);
+    }
     of_wide->step();
     of_narrow->step();
   }
