@@ -67,7 +67,13 @@ std::shared_ptr<NcclCommunicator> NcclCommunicator::split(std::optional<int> col
   check_nccl(ncclCommSplit(communicator_, color.value_or(NCCL_SPLIT_NOCOLOR), key, &child, &config), "ncclCommSplit",
              communicator_);
   // NCCL tells the new communicator only when the old one is through with the split.
-  wait_until_settled(seat, "ncclCommSplit");
+  try {
+    wait_until_settled(seat, "ncclCommSplit");
+  } catch (const Error&) {
+    abort();  // now NCCL writes to `child` no more
+    if (child != nullptr) static_cast<void>(ncclCommAbort(child));
+    throw;
+  }
   if (!color) return nullptr;
   const std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(child));  // shared as its group says
   try {
