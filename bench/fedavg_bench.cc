@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "device_choice.h"
 #include "fedavg_contender.h"
 #include "fedavg_report.h"
 #include "median.h"
@@ -35,6 +36,8 @@ double time_round(FedavgContender* contender, std::uint64_t round, Communicator&
 // Every system runs the same rounds. The first turn is to warm up.
 void measure(const FedavgWorkload& workload, const FedavgFlags& flags, Session& session,
              std::optional<FedavgReport>& report) {
+  const torch::Device device =
+      choose_device(flags.device, session) == Device::cuda ? session.device() : torch::Device(torch::kCPU);
   const fedavg::Data data = load_data(workload, flags.data_dir);
   if (report && !flags.partition_path.empty()) data::write_partition(data.partition, flags.partition_path);
   std::vector<Contest> contests;
@@ -44,7 +47,7 @@ void measure(const FedavgWorkload& workload, const FedavgFlags& flags, Session& 
     const int ranks = system == FedavgSystem::tight ? 1 : session.size();
     const bool has_groups = system == FedavgSystem::fedrun && !flags.groups.empty();
     for (const int groups : has_groups ? flags.groups : std::vector{ranks}) {
-      contests.push_back({system, groups, make_contender(system, workload, data, session.world(), groups)});
+      contests.push_back({system, groups, make_contender(system, workload, data, session.world(), {groups, device})});
     }
   }
   const int rounds = flags.rounds.value_or(workload.rounds_per_turn);
@@ -63,6 +66,7 @@ void measure(const FedavgWorkload& workload, const FedavgFlags& flags, Session& 
                  .workload = workload.name,
                  .ranks = contest.system == FedavgSystem::tight ? 1 : session.size(),
                  .groups = contest.groups,
+                 .device = device.is_cpu() || contest.system == FedavgSystem::tight ? "cpu" : "cuda",
                  .round_ms = median(contest.round_ms),
                  .fastest_ms = *std::ranges::min_element(contest.round_ms),
                  .peak_memory_mb = peak_memory_mb()});

@@ -3,6 +3,7 @@
 #include <fedrun/fl/client_assignment.h>
 #include <fedrun/fl/federation.h>
 #include <fedrun/sampler/client_sampler.h>
+#include <fedrun/train/device_stream.h>
 
 #include "tight_loop.h"
 
@@ -11,9 +12,10 @@ namespace {
 
 class FederatedRounds : public FedavgContender {
  public:
-  FederatedRounds(const FedavgWorkload& workload, const fedavg::Data& data, Communicator& world, int groups)
-      : groups_(world, {.count = groups}),
-        trainer_(make_model(workload, data), data.clients, training_options(workload)),
+  FederatedRounds(const FedavgWorkload& workload, const fedavg::Data& data, Communicator& world,
+                  const FedavgPlaces& places)
+      : groups_(world, {.count = places.groups}),
+        trainer_(make_model(workload, data, places.device), data.clients, training_options(workload)),
         federation_(groups_, trainer_, data.clients, std::make_unique<fl::FedAvg>(),
                     {.clients_per_round = workload.clients_per_round}) {}
 
@@ -56,12 +58,14 @@ class TightRounds : public FedavgContender {
 // The least that training with autograd costs: forward, backward and step on the batches that this rank has in fedrun.
 class IndependentBatches : public FedavgContender {
  public:
-  IndependentBatches(const FedavgWorkload& workload, const fedavg::Data& data, const Communicator& world)
+  IndependentBatches(const FedavgWorkload& workload, const fedavg::Data& data, const Communicator& world,
+                     torch::Device device)
       : data_(data),
         world_(world),
+        device_(device),
         sampler_(workload.clients, workload.clients_per_round),
         batch_size_(static_cast<std::int64_t>(training_options(workload).batch_size)),
-        model_(make_model(workload, data)),
+        model_(make_model(workload, data, device)),
         optimizer_(model_->parameters(), torch::optim::SGDOptions(workload.lr)) {}
 
   void prepare(std::uint64_t round) override {
@@ -72,8 +76,8 @@ class IndependentBatches : public FedavgContender {
     batches_.clear();
     for (const std::size_t position : assigned[static_cast<std::size_t>(world_.rank())]) {
       const fl::Samples samples = data_.clients.of_client(chosen[position]);
-      const auto inputs = samples.inputs.split(batch_size_);
-      const auto targets = samples.targets.split(batch_size_);
+      const auto inputs = samples.inputs.to(device_).split(batch_size_);
+      const auto targets = samples.targets.to(device_).split(batch_size_);
       for (std::size_t i = 0; i < inputs.size(); ++i) batches_.push_back({inputs[i], targets[i]});
     }
   }
@@ -84,11 +88,13 @@ class IndependentBatches : public FedavgContender {
       torch::cross_entropy_loss(model_.forward(batch.inputs), batch.targets).backward();
       optimizer_.step();
     }
+    if (!device_.is_cpu()) current_stream(device_).synchronize();  // the host has only begun it
   }
 
  private:
   const fedavg::Data& data_;
   const Communicator& world_;
+  torch::Device device_;
   ClientSampler sampler_;
   std::int64_t batch_size_;
   models::Model model_;
@@ -99,12 +105,13 @@ class IndependentBatches : public FedavgContender {
 }  // namespace
 
 std::unique_ptr<FedavgContender> make_contender(FedavgSystem system, const FedavgWorkload& workload,
-                                                const fedavg::Data& data, Communicator& world, int groups) {
+                                                const fedavg::Data& data, Communicator& world,
+                                                const FedavgPlaces& places) {
   switch (system) {
     case FedavgSystem::fedrun:
-      return std::make_unique<FederatedRounds>(workload, data, world, groups);
+      return std::make_unique<FederatedRounds>(workload, data, world, places);
     case FedavgSystem::independent:
-      return std::make_unique<IndependentBatches>(workload, data, world);
+      return std::make_unique<IndependentBatches>(workload, data, world, places.device);
     case FedavgSystem::tight:
       break;
   }

@@ -20,9 +20,16 @@ class FedavgContender {
   virtual void run(std::uint64_t round) = 0;
 };
 
-// Nothing where this rank only waits for the others. The data and the ranks must outlive it. `groups` of ranks train
-// one client at a time each, in fedrun. Collective over all ranks. Throws UsageError for more groups than ranks.
+// How the ranks share the work.
+struct FedavgPlaces {
+  int groups = 1;                      // of ranks, each of which trains one client at a time; fedrun only
+  torch::Device device = torch::kCPU;  // of this rank; the tight loop works on the CPU
+};
+
+// Nothing where this rank only waits for the others. The data and the ranks must outlive it. Collective over all ranks.
+// Throws UsageError for more groups than ranks.
 std::unique_ptr<FedavgContender> make_contender(FedavgSystem system, const FedavgWorkload& workload,
-                                                const fedavg::Data& data, Communicator& world, int groups);
+                                                const fedavg::Data& data, Communicator& world,
+                                                const FedavgPlaces& places);
 
 }  // namespace fedrun::bench

@@ -15,6 +15,7 @@ cxxopts::Options describe_flags() {
   options.add_options()
     ("workload", "list of lr-10, lr-100 (logistic regression, so many of 1000 clients a round), cnn, memory (100 to 100,000 clients)", list("lr-10,lr-100"))
     ("systems", "list of fedrun, tight (one process, a plain loop; lr only) and independent (no averaging)", list("fedrun,tight,independent"))
+    ("device", "auto, cpu or cuda: where models are trained; auto: on the GPU of each rank, where the run has them", text("auto"))
     ("groups", "list: so many groups of ranks, each of which trains one client at a time; default: each rank is one", cxxopts::value<std::vector<std::string>>())
     ("data-dir", "directory with MNIST's files; without it, digits are drawn", text(""))
     ("turns", "how often the systems take turns", text("5"))
@@ -41,6 +42,7 @@ std::optional<FedavgFlags> read_fedavg_flags(int argc, char** argv, int rank) {
   flags.systems = reader.list<FedavgSystem>(
       "systems",
       {{"fedrun", FedavgSystem::fedrun}, {"tight", FedavgSystem::tight}, {"independent", FedavgSystem::independent}});
+  flags.device = reader.device();
   if (reader.has("groups")) flags.groups = reader.each("groups", parse_positive);
   flags.data_dir = reader.text("data-dir");
   flags.turns = reader.read("turns", parse_positive);

@@ -1,6 +1,8 @@
 // What the user wants to see of federated rounds.
 #pragma once
 
+#include <fedrun/core/run_env.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ enum class FedavgSystem { fedrun, tight, independent };
 struct FedavgFlags {
   std::vector<FedavgWorkload> workloads{};
   std::vector<FedavgSystem> systems{};
+  DeviceChoice device = DeviceChoice::automatic;
   std::vector<int> groups{};  // how many groups of ranks; none: each rank is one
   std::string data_dir{};
   int turns = 0;

@@ -38,7 +38,7 @@ void FedavgReport::add(const FedavgResult& result) {
                            {"workload", result.workload},
                            {"ranks", result.ranks},
                            {"groups", result.groups},
-                           {"device", "cpu"},
+                           {"device", result.device},
                            {"round_ms", result.round_ms},
                            {"fastest_ms", result.fastest_ms},
                            {"peak_memory_mb", result.peak_memory_mb}});

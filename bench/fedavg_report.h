@@ -11,8 +11,9 @@ namespace fedrun::bench {
 struct FedavgResult {
   FedavgSystem system = FedavgSystem::fedrun;
   std::string workload{};
-  int ranks = 0;        // that train
-  int groups = 0;       // of them
+  int ranks = 0;   // that train
+  int groups = 0;  // of them
+  std::string device{};
   double round_ms = 0;  // the median of all rounds
   double fastest_ms = 0;
   double peak_memory_mb = 0;  // of rank 0 so far

@@ -57,9 +57,12 @@ fedavg::Data load_data(const FedavgWorkload& workload, const std::string& data_d
   return fedavg::load_data(flags);
 }
 
-models::Model make_model(const FedavgWorkload& workload, const fedavg::Data& data) {
+models::Model make_model(const FedavgWorkload& workload, const fedavg::Data& data, torch::Device device) {
   torch::manual_seed(0);
-  return models::make_model(workload.model, {.classes = data.classes, .sample_shape = data.clients.sample_shape()});
+  models::Model model =
+      models::make_model(workload.model, {.classes = data.classes, .sample_shape = data.clients.sample_shape()});
+  model->to(device);
+  return model;
 }
 
 fl::ClassificationOptions training_options(const FedavgWorkload& workload) {

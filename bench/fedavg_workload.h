@@ -30,7 +30,7 @@ std::vector<FedavgWorkload> workloads_named(std::string_view name);
 fedavg::Data load_data(const FedavgWorkload& workload, const std::string& data_dir);
 
 // The same weights on every rank and in every system.
-models::Model make_model(const FedavgWorkload& workload, const fedavg::Data& data);
+models::Model make_model(const FedavgWorkload& workload, const fedavg::Data& data, torch::Device device);
 
 fl::ClassificationOptions training_options(const FedavgWorkload& workload);
 

@@ -1,5 +1,7 @@
 #include "step_clock.h"
 
+#include <fedrun/train/device_stream.h>
+
 namespace fedrun::bench {
 
 void StepClock::mark() {
@@ -8,7 +10,7 @@ void StepClock::mark() {
     return;
   }
   events_.emplace_back(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // the one that takes the time
-  events_.back().record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+  events_.back().record(current_stream(device_));
 }
 
 std::vector<double> StepClock::laps() {

@@ -1,6 +1,7 @@
 // The moments of a training step, on the device that does its work: a GPU is behind the host, so its stream marks them.
 #pragma once
 
+#include <c10/core/Event.h>
 #include <torch/torch.h>
 
 #include <chrono>

@@ -72,9 +72,7 @@ std::string summary_html(const Results& results) {
   std::string html = fmt::format("<h1>fedrun benchmarks</h1>\n<p class=\"soft\">{}, {}, fedrun {}</p>\n",
                                  escape(results.started), where, escape(text(results.software, "fedrun")));
   html += results.device == "cuda"
-              ? "<p class=\"note\"><b>Measured on GPUs</b>, each rank on one of its own, through NCCL. Rows say in the "
-                "field "
-                "device where they were measured: federated rounds were on the CPU.</p>\n"
+              ? "<p class=\"note\"><b>Measured on GPUs</b>, each rank on one of its own, through NCCL.</p>\n"
               : fmt::format(
                     "<p class=\"note\"><b>Measured on CPU ranks; no GPU was used:</b> {}. Nothing on this page says "
                     "how fast GPUs would be.</p>\n",

@@ -85,7 +85,7 @@ class Planner {
     return false;
   }
 
-  Words launch(int ranks, bool on_gpus) const {
+  Words launch(int ranks) const {
     Words words = {(programs_.directory / "fedrun").string()};
     words.insert(words.end(), options_.launch_words.begin(), options_.launch_words.end());
     const auto add = [&](std::string flag, std::string value) {
@@ -93,11 +93,11 @@ class Planner {
       words.push_back(std::move(value));
     };
     add("-np", std::to_string(ranks));
-    add("--device", on_gpus ? "cuda" : "cpu");
+    add("--device", site_.on_gpus ? "cuda" : "cpu");
     // The same for every number of ranks, or few ranks would have more cores each, and nothing could be compared.
     if (const auto threads = setting("FEDRUN_THREADS")) {
       add("--threads", *threads);
-    } else if (!on_gpus) {
+    } else if (!site_.on_gpus) {
       add("--threads", std::to_string(std::max(site_.cores / site_.most_ranks_of_a_host(), 1)));
     }
     add("--timeout", std::to_string(options_.launch.timeout.value_or(std::chrono::seconds(900)).count()));
@@ -113,9 +113,8 @@ class Planner {
   }
 
   Step& add(Section section, std::string name, int ranks, const std::string& program, const Words& arguments) {
-    const bool on_gpus = site_.on_gpus && program != "fedavg_bench";
     Step step{.section = section, .name = std::move(name), .ranks = ranks, .hosts = site_.hosts(ranks)};
-    step.command = launch(ranks, on_gpus);
+    step.command = launch(ranks);
     step.command.push_back((programs_.directory / program).string());
     step.command.insert(step.command.end(), arguments.begin(), arguments.end());
     step.command.insert(step.command.end(), {"--json", "-"});
@@ -249,7 +248,6 @@ class Planner {
   }
 
   void plan_fedavg() {
-    if (site_.on_gpus) skip("federated rounds on GPUs", "they train on the CPU in this version; measured there");
     const std::string groups = fmt::format("{}", fmt::join(group_counts(site_.ranks), ","));
     const auto add_rounds = [&](const char* workloads, const char* turns) {
       add(Section::fedavg, fmt::format("federated rounds, {}", workloads), site_.ranks, "fedavg_bench",

@@ -154,13 +154,14 @@ TEST(SuitePlan, LeavesTrainingOutOfABuildWithoutTorch) {
   EXPECT_THAT(plan_of({"--only", "training"}, site_of({"a"}), programs).steps, IsEmpty());
 }
 
-TEST(SuitePlan, TrainsOnGpusAndFederatesOnTheCpu) {
+TEST(SuitePlan, UsesGpusForAllOfIt) {
   const Plan plan = plan_of({}, site_of({"a", "a"}, true));
   for (const Step& step : plan.steps) {
-    EXPECT_EQ(value_after(step, "--device"), step.section == Section::fedavg ? "cpu" : "cuda") << step.name;
+    EXPECT_EQ(value_after(step, "--device"), "cuda") << step.name;
+    EXPECT_EQ(value_after(step, "--threads"), "") << "each rank has its share of the cores";
     EXPECT_EQ(value_after(step, "--precision"), step.section == Section::precision ? "f32,f16,bf16" : "");
   }
-  EXPECT_THAT(skipped(plan), testing::AllOf(Contains("federated rounds on GPUs"), Not(Contains("GPUs"))));
+  EXPECT_THAT(skipped(plan), Not(Contains("GPUs")));
 }
 
 }  // namespace

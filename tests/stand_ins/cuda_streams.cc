@@ -33,10 +33,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (control().shall_fail("cudaEventCreateWithFlags")) return answer(cudaErrorMemoryAllocation);
   control().add("event", 1);
-  *event = reinterpret_cast<cudaEvent_t>(new Event);
+  *event = reinterpret_cast<cudaEvent_t>(new Event{.takes_time = (flags & cudaEventDisableTiming) == 0});
   return cudaSuccess;
 }
 
@@ -58,6 +58,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
   all.put(stream, [&all, record] {
     const std::lock_guard inner(all.mutex);
     record->has_happened = true;
+    record->at = std::chrono::steady_clock::now();
     all.changed.notify_all();
   });
   return cudaSuccess;
@@ -85,6 +86,30 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const auto record = reinterpret_cast<Event*>(event)->record;
   if (record && !record->has_happened) return answer(cudaErrorNotReady);
   if (record) all.host_clock.merge(record->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (control().shall_fail("cudaEventSynchronize")) return answer(cudaErrorUnknown);
+  Machine& all = machine();
+  std::unique_lock lock(all.mutex);
+  const auto record = reinterpret_cast<Event*>(event)->record;
+  if (!record) return cudaSuccess;
+  all.changed.wait(lock, [&] { return record->has_happened; });
+  all.host_clock.merge(record->clock);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  Machine& all = machine();
+  const std::lock_guard lock(all.mutex);
+  const Event& first = *reinterpret_cast<Event*>(start);
+  const Event& last = *reinterpret_cast<Event*>(end);
+  if (!first.takes_time || !last.takes_time || !first.record || !last.record) {
+    return answer(cudaErrorInvalidResourceHandle);
+  }
+  if (!first.record->has_happened || !last.record->has_happened) return answer(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(last.record->at - first.record->at).count();
   return cudaSuccess;
 }
 

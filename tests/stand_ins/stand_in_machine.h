@@ -1,6 +1,7 @@
 // Everything that the stand-in for CUDA knows: streams, which are threads, events, and memory with the accesses to it.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -29,6 +30,7 @@ struct Allocation {
 struct Record {
   VectorClock clock;
   bool has_happened = false;
+  std::chrono::steady_clock::time_point at{};  // when it has
 };
 
 struct Stream {
@@ -41,6 +43,7 @@ struct Stream {
 };
 
 struct Event {
+  bool takes_time = false;
   std::shared_ptr<Record> record{};
 };
 

@@ -77,10 +77,12 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   }
 
   void record(void** event, const Stream& stream, const DeviceIndex /*device*/,
-              const c10::EventFlag /*flag*/) const override {
+              const c10::EventFlag flag) const override {
     if (*event == nullptr) {
       cudaEvent_t made = nullptr;
-      check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+      const bool takes_time = flag == c10::EventFlag::BACKEND_DEFAULT;
+      check(cudaEventCreateWithFlags(&made, takes_time ? cudaEventDefault : cudaEventDisableTiming),
+            "cudaEventCreateWithFlags");
       *event = made;
     }
     check(cudaEventRecord(static_cast<cudaEvent_t>(*event), handle_of(stream)), "cudaEventRecord");
@@ -92,6 +94,15 @@ class GuardImpl final : public c10::impl::DeviceGuardImplInterface {
   }
   bool queryEvent(void* event) const override {
     return event == nullptr || cudaEventQuery(static_cast<cudaEvent_t>(event)) == cudaSuccess;
+  }
+  void synchronizeEvent(void* event) const override {
+    if (event != nullptr) check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "cudaEventSynchronize");
+  }
+  double elapsedTime(void* start, void* end, const DeviceIndex /*device*/) const override {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(start), static_cast<cudaEvent_t>(end)),
+          "cudaEventElapsedTime");
+    return milliseconds;
   }
   void destroyEvent(void* event, const DeviceIndex /*device*/) const noexcept override {
     if (event != nullptr) static_cast<void>(cudaEventDestroy(static_cast<cudaEvent_t>(event)));
