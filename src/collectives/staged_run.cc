@@ -4,10 +4,7 @@ namespace fedrun {
 
 StagedRun::StagedRun(std::shared_ptr<NcclGroup> group, ConstBuffer input, void* host_input, Buffer output,
                      const void* host_output)
-    : group_(std::move(group)),
-      output_(output),
-      host_output_(host_output),
-      is_in_host_memory_(host_input == nullptr) {
+    : group_(std::move(group)), output_(output), host_output_(host_output), is_in_host_memory_(host_input == nullptr) {
   ready_.record(static_cast<cudaStream_t>(input.stream));
   if (is_in_host_memory_) return;
   const cudaStream_t stream = group_->stream_to_host();
