@@ -30,7 +30,7 @@ class Page(html.parser.HTMLParser):
         attributes = dict(attributes)
         self.plots += tag == "svg"
         self.ids.add(attributes.get("id"))
-        if tag not in ("meta", "path", "rect", "circle"): self.open_tags.append(tag)
+        if tag != "meta": self.open_tags.append(tag)
         assert tag not in ("script", "link", "img", "iframe"), tag
         for name in ("src", "href"):
             target = attributes.get(name, "")
