@@ -46,8 +46,9 @@ void check_options(const DistributedOptimizerOptions& options) {
   }
   if (options.op == ReduceOp::adasum) check_adasum(options);
   if (options.master_weights && (options.sharded || options.op == ReduceOp::adasum)) {
-    throw UsageError(fmt::format("DistributedOptimizer: master_weights cannot be combined with {}: leave one of them off",
-                                 options.sharded ? "sharded" : "Adasum"));
+    throw UsageError(
+        fmt::format("DistributedOptimizer: master_weights cannot be combined with {}: leave one of them off",
+                    options.sharded ? "sharded" : "Adasum"));
   }
 }
 

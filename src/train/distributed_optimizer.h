@@ -40,8 +40,8 @@ struct DistributedOptimizerOptions {
   // results.
   bool sharded = false;
 
-  // Of parameters with 16 bits: the optimizer steps copies of them in f32, and their gradients are added up and reduced in
-  // f32. Such a parameter has no .grad() after synchronize(): clip with clip_gradient_norm().
+  // Of parameters with 16 bits: the optimizer steps copies of them in f32, and their gradients are added up and reduced
+  // in f32. Such a parameter has no .grad() after synchronize(): clip with clip_gradient_norm().
   bool master_weights = false;
 
   BucketSizes buckets{};

@@ -48,8 +48,8 @@ struct GradientReducer::Slot {
   torch::Tensor gradient;
   std::size_t bucket = 0;
   unsigned hook = 0;
-  int passes = 0;        // gradients that have arrived in this window, without those that are only added up
-  bool touched = false;  // a gradient has arrived in this window
+  int passes = 0;             // gradients that have arrived in this window, without those that are only added up
+  bool touched = false;       // a gradient has arrived in this window
   bool holds_window = false;  // of a widened one: its place has something of this window already
 };
 
@@ -314,8 +314,8 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor, group] = parameters_[i];
     const DataType type = is_widened(i) ? DataType::f32 : data_type_of_tensor(tensor, name);
-    planned.push_back({static_cast<std::size_t>(tensor.numel()), type, group,
-                       tensor.device().is_cpu() ? Device::cpu : Device::cuda});
+    planned.push_back(
+        {static_cast<std::size_t>(tensor.numel()), type, group, tensor.device().is_cpu() ? Device::cpu : Device::cuda});
   }
   // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
   const Allocation allocation = all_ranks_take_part() ? Allocation::by_group : Allocation::alone;
@@ -333,9 +333,8 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
     for (std::size_t& part : contents.parts) part *= slot_alignment;
     for (const BucketSlot& slot : bucket.slots) {
       torch::Tensor& gradient = parameters_[slot.parameter].tensor.mutable_grad();
-      const torch::Tensor in_bucket =
-          tensor_like_in(contents.memory, slot.first_element, parameters_[slot.parameter].tensor,
-                         scalar_type_of(bucket.type));
+      const torch::Tensor in_bucket = tensor_like_in(contents.memory, slot.first_element,
+                                                     parameters_[slot.parameter].tensor, scalar_type_of(bucket.type));
       contents.gradients.push_back(in_bucket);
       slots_[slot.parameter].gradient = in_bucket;
       slots_[slot.parameter].bucket = contents.index;

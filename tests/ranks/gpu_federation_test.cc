@@ -34,8 +34,10 @@ std::unique_ptr<Algorithm> make_algorithm(std::string_view name) {
 }
 
 torch::Tensor weights_after(Communicator& all, torch::Device device, const Experiment& run) {
-  static const data::FeatureSet set = data::make_synthetic_clients({.alpha = 0.5, .beta = 0.5, .clients = 6, .seed = 4});
-  const TensorClients clients = TensorClients(samples_of(set), data::split_each_client(set.clients, 0.9)).with_few_samples(60);
+  static const data::FeatureSet set =
+      data::make_synthetic_clients({.alpha = 0.5, .beta = 0.5, .clients = 6, .seed = 4});
+  const TensorClients clients =
+      TensorClients(samples_of(set), data::split_each_client(set.clients, 0.9)).with_few_samples(60);
   torch::manual_seed(7);
   models::Model model = models::make_model("lr", {.sample_shape = std::vector<std::int64_t>{60}});
   model->to(device);

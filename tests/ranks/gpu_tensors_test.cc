@@ -151,10 +151,9 @@ TEST(GpuTensors, OfAnotherGpuAreRefused) {
               HasSubstr("its elements lie on GPU 7, and this rank uses GPU " + std::to_string(*world().gpu())));
   torch::nn::Linear model(2, 2);
   model->to(wrong);
-  EXPECT_THAT(usage_error_of([&] {
-                DistributedOptimizer(world(), make_sgd(model->parameters()), model->named_parameters());
-              }),
-              HasSubstr("parameter 'weight' is on cuda:7, and this rank reduces elements of the CPU and of cuda:"));
+  EXPECT_THAT(
+      usage_error_of([&] { DistributedOptimizer(world(), make_sgd(model->parameters()), model->named_parameters()); }),
+      HasSubstr("parameter 'weight' is on cuda:7, and this rank reduces elements of the CPU and of cuda:"));
   EXPECT_EQ(test::sum_over(world(), 1), ranks());
 }
 
