@@ -142,7 +142,7 @@ expect_end() { # expect_end <text> <arguments of fedavg>
 }
 expect_end "round 0: 0 of 8 clients finished, where 1 are needed" --lr 1e40
 expect_end " failed)" --lr 1e40 --groups 1
-expect_end " diverged)" --momentum 1e20
+expect_end " diverged)" --lr 1e9 --deterministic
 expect_end " late)" --client-timeout 0.0001 --epochs 10000
 expect_end "it is repeated with other clients" --lr 1e40 --round-attempts 2
 
