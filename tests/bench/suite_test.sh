@@ -116,11 +116,11 @@ suite=$!
 background+=("$suite")
 all_asleep() { [[ -e sleepers && $(wc -l <sleepers) == 2 ]]; }
 eventually all_asleep
-kill -INT "$suite"
+kill -TERM "$suite" # a script's background jobs ignore SIGINT
 status=0
 wait "$suite" || status=$?
 output=$(cat stopped.txt)
-expect_status 130
+expect_status 143
 expect_output "was stopped"
 check_files stopped collectives
 while read -r sleeper; do
