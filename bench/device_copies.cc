@@ -22,10 +22,9 @@ class StreamCopies final : public DeviceCopies {
     wait();
   }
   Memory allocate(std::size_t bytes) override {
-    auto scratch = std::make_shared<CudaScratch>(bytes, stream_.get());  // shared: std::function wants to be copied
-    wait();
-    void* data = scratch->get();
-    return {data, bytes, [scratch]() mutable { scratch.reset(); }};
+    void* data = nullptr;
+    check_cuda(cudaMalloc(&data, bytes), "cudaMalloc");
+    return {data, bytes, [data] { static_cast<void>(cudaFree(data)); }};
   }
 
  private:

@@ -1,8 +1,9 @@
-# Finds NCCL: in NCCL_ROOT, in the system, beside the CUDA toolkit, or in the wheel that lies beside LibTorch.
+# Finds NCCL: in NCCL_ROOT, in the wheel that lies beside LibTorch, beside the CUDA toolkit, or in the system. LibTorch
+# for GPUs needs functions that an older NCCL of the toolkit or the system lacks.
 # Result: NCCL_FOUND, NCCL_VERSION and the target NCCL::nccl.
 set(wheel "${LibTorch_DIRECTORY}/../nvidia/nccl")
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} "${wheel}" PATH_SUFFIXES include)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} "${wheel}" PATH_SUFFIXES lib lib64)
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS "${wheel}" ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS "${wheel}" ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
 
 if(NCCL_INCLUDE_DIR)
   file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) [0-9]+")

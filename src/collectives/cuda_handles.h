@@ -5,6 +5,8 @@
 #include <fedrun/collectives/cuda_call.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace fedrun {
@@ -53,12 +55,48 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
+// Memory that is handed out in the order of streams. Its own, because in the one that all share, memory that another
+// stream still uses may be handed out together with a wait for that: groups would wait for each other in an order that
+// nobody has planned.
+class CudaPool {
+ public:
+  explicit CudaPool(int gpu) {
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = {cudaMemLocationTypeDevice, gpu};
+    check_cuda(cudaMemPoolCreate(&pool_, &properties), "cudaMemPoolCreate");
+    int is_allowed = 0;
+    std::uint64_t kept_bytes = std::numeric_limits<std::uint64_t>::max();  // else it is given back at every wait
+    try {
+      set(cudaMemPoolReuseAllowInternalDependencies, &is_allowed);
+      set(cudaMemPoolAttrReleaseThreshold, &kept_bytes);
+    } catch (const Error&) {
+      static_cast<void>(cudaMemPoolDestroy(pool_));
+      throw;
+    }
+  }
+  CudaPool(const CudaPool&) = delete;
+  CudaPool& operator=(const CudaPool&) = delete;
+  ~CudaPool() { static_cast<void>(cudaMemPoolDestroy(pool_)); }  // what is in use stays until it is freed
+
+  cudaMemPool_t get() const { return pool_; }
+
+ private:
+  void set(cudaMemPoolAttr attribute, void* value) {
+    check_cuda(cudaMemPoolSetAttribute(pool_, attribute, value), "cudaMemPoolSetAttribute");
+  }
+
+  cudaMemPool_t pool_ = nullptr;
+};
+
 // Memory for what is put on one stream between its construction and its destruction; nobody waits for either.
 class CudaScratch {
  public:
   CudaScratch() = default;
-  CudaScratch(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
-    if (bytes != 0) check_cuda(cudaMallocAsync(&data_, bytes, stream), "cudaMallocAsync");
+  CudaScratch(std::size_t bytes, const CudaPool& pool, cudaStream_t stream) : stream_(stream) {
+    if (bytes != 0) {
+      check_cuda(cudaMallocFromPoolAsync(&data_, bytes, pool.get(), stream), "cudaMallocFromPoolAsync");
+    }
   }
   CudaScratch(CudaScratch&& other) noexcept : data_(std::exchange(other.data_, nullptr)), stream_(other.stream_) {}
   CudaScratch& operator=(CudaScratch&& other) noexcept {

@@ -101,11 +101,12 @@ class DeviceGroup {
   virtual std::shared_ptr<DeviceGroup> split(std::optional<int> color, const DeviceSeat& seat) = 0;
   virtual std::shared_ptr<DeviceGroup> make(const std::optional<Id>& id, const DeviceSeat& seat) = 0;
 
-  virtual Memory allocate(std::size_t bytes) = 0;
+  virtual Memory allocate(std::size_t bytes) = 0;  // when may_launch()
   // Lets the GPU copy to and from memory of the host, while the host goes on, until the last owner lets go.
   virtual std::shared_ptr<void> pin(void* data, std::size_t bytes) = 0;  // shared: any number of blocks may hold it
 
-  // Ends what is under way, on this rank, without waiting for any other. Nothing can be launched afterwards.
+  // Ends what is under way on this rank, which may take until the others do the same. Nothing can be launched
+  // afterwards.
   virtual void give_up() noexcept = 0;
   // Returns when nothing that was put on the streams for staging uses host memory any more, or, if what was before it
   // on the callers' streams does not end, after some seconds.

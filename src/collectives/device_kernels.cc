@@ -8,6 +8,17 @@
 
 namespace fedrun {
 
+void load_kernels_on_device() {
+  const cudaError_t result = load_kernels();
+  if (result == cudaErrorNoKernelImageForDevice) {
+    static_cast<void>(cudaGetLastError());
+    throw BackendError(
+        "CUDA: this build of fedrun has no kernels for the GPU of this rank: build it again with "
+        "-DCMAKE_CUDA_ARCHITECTURES=native on this machine");
+  }
+  check_cuda(result, "loading kernels");
+}
+
 void copy_on_device(std::span<const CopyPiece> pieces, const DeviceCopy& copy, void* stream) {
   if (!can_copy(copy.from_type, copy.to_type)) {
     throw UsageError(fmt::format("{} cannot be cast to {} on a GPU: f32, f16 and bf16 can be cast to each other",

@@ -16,6 +16,13 @@ unsigned blocks_for(std::uint64_t count) {
   return static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks);
 }
 
+// Its own result, not the last error of the thread, which somebody else may have left there.
+template <typename Arguments>
+cudaError_t launch(void (*kernel)(Arguments), dim3 grid, Arguments arguments, cudaStream_t stream) {
+  void* parameters[] = {&arguments};
+  return cudaLaunchKernel(kernel, grid, dim3(threads_per_block), parameters, 0, stream);
+}
+
 }  // namespace
 
 // A row of blocks for each piece. The types are looked at once per thread, not once per element.
@@ -35,19 +42,23 @@ extern "C" __global__ void __launch_bounds__(threads_per_block) fedrun_feedback(
 }
 
 cudaError_t launch_copy(const CopyArguments& arguments, std::uint64_t longest, cudaStream_t stream) {
-  const dim3 grid(blocks_for(longest), arguments.piece_count);
-  fedrun_copy_pieces<<<grid, threads_per_block, 0, stream>>>(arguments);
-  return cudaGetLastError();
+  return launch(fedrun_copy_pieces, dim3(blocks_for(longest), arguments.piece_count), arguments, stream);
 }
 
 cudaError_t launch_fill(const FillArguments& arguments, cudaStream_t stream) {
-  fedrun_fill<<<blocks_for(arguments.count), threads_per_block, 0, stream>>>(arguments);
-  return cudaGetLastError();
+  return launch(fedrun_fill, dim3(blocks_for(arguments.count)), arguments, stream);
 }
 
 cudaError_t launch_feedback(const FeedbackArguments& arguments, cudaStream_t stream) {
-  fedrun_feedback<<<blocks_for(arguments.count), threads_per_block, 0, stream>>>(arguments);
-  return cudaGetLastError();
+  return launch(fedrun_feedback, dim3(blocks_for(arguments.count)), arguments, stream);
+}
+
+cudaError_t load_kernels() {
+  cudaFuncAttributes attributes{};
+  cudaError_t result = cudaFuncGetAttributes(&attributes, fedrun_copy_pieces);
+  if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, fedrun_fill);
+  if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, fedrun_feedback);
+  return result;
 }
 
 }  // namespace fedrun

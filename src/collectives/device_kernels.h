@@ -16,6 +16,11 @@ struct DeviceCopy {
   double divisor = 1;
 };
 
+// Loads the kernels now, for the thread's current GPU. CUDA loads a kernel when it is first launched, which waits for
+// all that the GPU does: also for NCCL's kernels, which may wait for this rank. Throws BackendError where this build
+// has none for the GPU.
+void load_kernels_on_device();
+
 // Puts it on the stream, a cudaStream_t, in one launch for each 160 pieces. Throws UsageError for types that cannot be
 // cast, BackendError if CUDA refuses.
 void copy_on_device(std::span<const CopyPiece> pieces, const DeviceCopy& copy, void* stream);

@@ -13,4 +13,6 @@ cudaError_t launch_copy(const CopyArguments& arguments, std::uint64_t longest, c
 cudaError_t launch_fill(const FillArguments& arguments, cudaStream_t stream);
 cudaError_t launch_feedback(const FeedbackArguments& arguments, cudaStream_t stream);
 
+cudaError_t load_kernels();  // for the thread's current GPU
+
 }  // namespace fedrun

@@ -9,10 +9,6 @@
 namespace fedrun {
 namespace {
 
-bool is_float(DataType type) {
-  return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
-}
-
 // Wide enough to add what has been multiplied by weights.
 DataType wide_type(DataType type) {
   const bool is_short_float = is_float(type) && type != DataType::f64;
@@ -46,12 +42,17 @@ T neutral_element(ReduceOp op) {
 
 }  // namespace
 
+bool is_float(DataType type) {
+  return type == DataType::f16 || type == DataType::bf16 || type == DataType::f32 || type == DataType::f64;
+}
+
 DeviceReduction plan_device_reduction(const DeviceTerms& terms, int rank, int ranks) {
   const ReducePlan& plan = terms.plan;
   DeviceReduction reduction{.type = terms.type, .op = plan.op == ReduceOp::average ? ReduceOp::sum : plan.op};
   const auto own = std::ranges::find(plan.sources, rank);
   reduction.is_empty = plan.sources.empty();
   reduction.takes_part = own != plan.sources.end();
+  reduction.uses_scratch = plan.sources.size() < static_cast<std::size_t>(ranks);
   if (terms.type == DataType::boolean) {
     reduction.type = DataType::u8;
     reduction.op = op_of_bytes(plan.op);
@@ -76,7 +77,10 @@ DeviceReduction plan_device_reduction(const DeviceTerms& terms, int rank, int ra
     reduction.multiplier = own_weight * after;
     return reduction;
   }
-  if (!plan.weights.empty()) reduction.type = wide_type(terms.type);
+  if (!plan.weights.empty()) {
+    reduction.type = wide_type(terms.type);
+    reduction.uses_scratch = true;  // one weight of many may be 1
+  }
   reduction.before = own_weight;
   reduction.factor = plan.postscale;
   reduction.divisor = plan.divisor;

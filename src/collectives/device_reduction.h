@@ -14,11 +14,14 @@ struct DeviceReduction {
   ReduceOp op = ReduceOp::sum;         // sum, min, max or product
   bool is_empty = false;               // nobody takes part: the result is 0
   bool takes_part = true;              // else this rank brings elements that change nothing
+  bool uses_scratch = false;           // some rank must, so all do: NCCL wants the same kind of memory from everybody
   double before = 1;                   // by which a kernel multiplies this rank's elements, or
   std::optional<double> multiplier{};  // NCCL itself does: a power of two, so that nothing is rounded
   double factor = 1;                   // by which a kernel multiplies the result,
   double divisor = 1;                  // and divides it
 };
+
+bool is_float(DataType type);
 
 DeviceReduction plan_device_reduction(const DeviceTerms& terms, int rank, int ranks);
 

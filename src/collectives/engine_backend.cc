@@ -176,7 +176,16 @@ class EngineBackend final : public Backend {
   Memory allocate_on_device(std::size_t bytes) {
     if (engine_->devices() == nullptr) throw UsageError("allocate: this group uses no GPUs; ask for memory of the CPU");
     std::optional<Memory> memory;
-    engine_->or_give_up([&] { memory.emplace(engine_->devices()->allocate(bytes)); });
+    engine_->or_give_up([&] {
+      Host& host = engine_->host();
+      for (int looks = 0; !engine_->devices()->may_launch(); ++looks) {
+        host.scheduler.progress();
+        engine_->check_device();
+        host.peers.check_alive();
+        host.scheduler.pause(looks);
+      }
+      memory.emplace(engine_->devices()->allocate(bytes));
+    });
     return std::move(*memory);
   }
 

@@ -56,10 +56,11 @@ void Engine::check_device() {
 void Engine::give_up_device(const std::string& reason) {
   if (!device_problem_.empty()) return;
   device_problem_ = reason;
-  if (devices_) devices_->give_up();
   line(rank_).gave_up_device.store(1, std::memory_order_release);
   if (links_) send_record(record_of_given_up_device(rank_));
   host_->peers.event().notify();
+  // Last, because NCCL may wait until the other ranks give up as well, or for what is before it on a stream.
+  if (devices_) devices_->give_up();
 }
 
 // Also those at which a rank that has given up will never arrive.

@@ -10,9 +10,19 @@
 #include <algorithm>
 
 namespace fedrun {
+namespace {
+
+// Of a number and a NaN, NCCL's min and max are the number, and a diverged rank would not show.
+bool nccl_drops_nans(const CallTerms& terms) {
+  const bool is_reduction = terms.kind == Collective::allreduce || terms.kind == Collective::reduce_scatter;
+  return is_reduction && (terms.op == ReduceOp::min || terms.op == ReduceOp::max) && is_float(terms.type);
+}
+
+}  // namespace
 
 // Every rank must come to the same answer, so it depends only on what they agree about.
 DeviceWay Engine::way_of(const CallTerms& terms) const {
+  if (nccl_drops_nans(terms)) return DeviceWay::staged;
   if (reach_ == NcclReach::group) return DeviceWay::direct;
   const bool is_large = terms.count * size_of(terms.type) >= host_->devices.staged_below;
   const bool is_sharded = reach_ == NcclReach::host && terms.kind == Collective::allreduce && is_large;

@@ -1,3 +1,4 @@
+#include <fedrun/collectives/cuda_handles.h>
 #include <fedrun/collectives/nccl_call.h>
 #include <fedrun/collectives/nccl_communicator.h>
 #include <fedrun/core/log.h>
@@ -21,6 +22,17 @@ ncclConfig_t configuration() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   return config;
+}
+
+// What kernels use must stay registered until they have ended.
+bool ends_soon(cudaStream_t stream) {
+  CudaEvent last;
+  last.record(stream);
+  for (const auto start = Clock::now(); !last.has_happened();) {
+    if (Clock::now() - start >= longest_farewell) return false;
+    std::this_thread::sleep_for(time_between_looks);
+  }
+  return true;
 }
 
 }  // namespace
@@ -63,25 +75,14 @@ NcclCommunicator::NcclCommunicator(const ncclUniqueId& id, const DeviceSeat& sea
 
 std::shared_ptr<NcclCommunicator> NcclCommunicator::split(std::optional<int> color, int key, const DeviceSeat& seat) {
   ncclConfig_t config = configuration();
-  ncclComm_t child = nullptr;
-  check_nccl(ncclCommSplit(communicator_, color.value_or(NCCL_SPLIT_NOCOLOR), key, &child, &config), "ncclCommSplit",
+  check_nccl(ncclCommSplit(communicator_, color.value_or(NCCL_SPLIT_NOCOLOR), key, &child_, &config), "ncclCommSplit",
              communicator_);
   // NCCL tells the new communicator only when the old one is through with the split.
-  try {
-    wait_until_settled(seat, "ncclCommSplit");
-  } catch (const Error&) {
-    abort();  // now NCCL writes to `child` no more
-    if (child != nullptr) static_cast<void>(ncclCommAbort(child));
-    throw;
-  }
+  wait_until_settled(seat, "ncclCommSplit");
   if (!color) return nullptr;
-  const std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(child));  // shared as its group says
-  try {
-    made->wait_until_settled(seat, "ncclCommSplit");
-  } catch (const Error&) {
-    made->abort();
-    throw;
-  }
+  // shared as its group says
+  const std::shared_ptr<NcclCommunicator> made(new NcclCommunicator(std::exchange(child_, nullptr)));
+  made->wait_until_settled(seat, "ncclCommSplit");
   return made;
 }
 
@@ -106,6 +107,18 @@ void NcclCommunicator::wait_until_settled(const DeviceSeat& seat, std::string_vi
   }
 }
 
+bool NcclCommunicator::settles() const noexcept {
+  try {
+    for (const auto start = Clock::now(); !is_aborted() && !is_settled();) {
+      if (Clock::now() - start >= longest_farewell) return false;
+      std::this_thread::sleep_for(time_between_looks);
+    }
+  } catch (const Error&) {
+    // whoever waits for the operation reports it
+  }
+  return true;
+}
+
 void* NcclCommunicator::register_memory(void* data, std::size_t bytes) {
   void* handle = nullptr;
   check_nccl(ncclCommRegister(communicator_, data, bytes, &handle), "ncclCommRegister", communicator_);
@@ -121,14 +134,18 @@ void NcclCommunicator::deregister_memory(void* handle) noexcept {
 void NcclCommunicator::abort() noexcept {
   registrations_.clear();  // they end with the communicator
   if (ncclComm_t ended = std::exchange(communicator_, nullptr)) static_cast<void>(ncclCommAbort(ended));
+  // Afterwards, because now NCCL makes it no more.
+  if (ncclComm_t unfinished = std::exchange(child_, nullptr)) static_cast<void>(ncclCommAbort(unfinished));
 }
 
-bool NcclCommunicator::finalize() noexcept {
+bool NcclCommunicator::finalize(cudaStream_t stream) noexcept {
   try {
+    if (!registrations_.empty() && !ends_soon(stream)) return false;
     while (!registrations_.empty()) deregister_memory(registrations_.back());
     check_nccl(ncclCommFinalize(communicator_), "ncclCommFinalize", communicator_);
     wait_until_settled({.time_limit = longest_farewell}, "ncclCommFinalize");
     check_nccl(ncclCommDestroy(communicator_), "ncclCommDestroy", communicator_);
+    communicator_ = nullptr;
     return true;
   } catch (const Error& error) {
     log::info("a communicator is aborted because it does not end: {}", error.what());
@@ -136,10 +153,9 @@ bool NcclCommunicator::finalize() noexcept {
   }
 }
 
-NcclCommunicator::~NcclCommunicator() {
+void NcclCommunicator::end(cudaStream_t stream) noexcept {
   if (is_aborted()) return;
-  if (std::uncaught_exceptions() <= exceptions_at_start_ && finalize()) return;
-  abort();
+  if (std::uncaught_exceptions() > exceptions_at_start_ || !finalize(stream)) abort();
 }
 
 }  // namespace fedrun

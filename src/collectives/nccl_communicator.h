@@ -1,6 +1,7 @@
 // Owns one NCCL communicator that never blocks: makes it within a time limit, asks how it is, and ends it.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <fedrun/collectives/device_group.h>
 #include <nccl.h>
 
@@ -22,17 +23,22 @@ class NcclCommunicator {
   NcclCommunicator(const ncclUniqueId& id, const DeviceSeat& seat);
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
-  // Collective, too, unless it has been aborted or an exception is on its way; does not wait for ever.
-  ~NcclCommunicator();
+  ~NcclCommunicator() { abort(); }
+
+  // Collective, too, unless it has been aborted or an exception is on its way; does not wait for ever. All that was
+  // launched is on the stream.
+  void end(cudaStream_t stream) noexcept;
 
   // Collective over this communicator; nothing may be under way on it. The seat is one of the new group. nullptr for a
-  // rank without a color.
+  // rank without a color. After an error abort() is all that may be called.
   std::shared_ptr<NcclCommunicator> split(std::optional<int> color, int key, const DeviceSeat& seat);
 
   ncclComm_t get() const { return communicator_; }
 
   // Has the last call been carried out? Throws if something has failed, also if it happened later, on the device.
   bool is_settled() const;
+  // Waits for that, but not for ever. Also true if something has failed: nothing is being carried out then.
+  bool settles() const noexcept;
 
   // Ends what is under way, without the other ranks.
   void abort() noexcept;
@@ -45,9 +51,10 @@ class NcclCommunicator {
  private:
   explicit NcclCommunicator(ncclComm_t communicator) : communicator_(communicator) {}
   void wait_until_settled(const DeviceSeat& seat, std::string_view call) const;
-  bool finalize() noexcept;
+  bool finalize(cudaStream_t stream) noexcept;
 
   ncclComm_t communicator_ = nullptr;
+  ncclComm_t child_ = nullptr;  // of a split that is not through; NCCL writes it whenever it likes
   std::vector<void*> registrations_;
   int exceptions_at_start_ = std::uncaught_exceptions();
 };

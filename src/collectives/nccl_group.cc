@@ -1,5 +1,6 @@
 #include <fedrun/collectives/nccl_call.h>
 #include <fedrun/collectives/nccl_group.h>
+#include <fedrun/collectives/nccl_memory.h>
 #include <fedrun/collectives/nccl_run.h>
 #include <fedrun/collectives/staged_run.h>
 #include <fedrun/core/log.h>
@@ -29,6 +30,12 @@ Memory zeroed(Memory memory) {
 }  // namespace
 
 static_assert(sizeof(DeviceGroup::Id) == sizeof(ncclUniqueId));
+
+NcclGroup::~NcclGroup() {
+  if (!communicator_) return;
+  static_cast<void>(cudaSetDevice(gpu_));  // the last owner may be any thread
+  communicator_->end(stream());
+}
 
 std::unique_ptr<DeviceRun> NcclGroup::prepare(ConstBuffer input, Buffer output) {
   use_gpu();
@@ -74,23 +81,21 @@ std::shared_ptr<DeviceGroup> NcclGroup::make(const std::optional<Id>& id, const 
 
 Memory NcclGroup::allocate(std::size_t bytes) {
   use_gpu();
-  void* data = nullptr;
+  const std::size_t least = std::max<std::size_t>(bytes, 1);
   if (!communicator_) {
-    check_cuda(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+    void* data = nullptr;
+    check_cuda(cudaMalloc(&data, least), "cudaMalloc");
     return zeroed(Memory(data, bytes, [data] { static_cast<void>(cudaFree(data)); }));
   }
-  check_nccl(ncclMemAlloc(&data, std::max<std::size_t>(bytes, 1)), "ncclMemAlloc", communicator_->get());
-  Memory memory = zeroed(Memory(data, bytes, [data] {
-    static_cast<void>(cudaDeviceSynchronize());  // unlike cudaFree, ncclMemFree need not wait for who uses it
-    static_cast<void>(ncclMemFree(data));
-  }));
-  void* const handle = communicator_->register_memory(data, std::max<std::size_t>(bytes, 1));
-  // The memory may outlive the communicator, which then has deregistered it.
-  return Memory(data, bytes,
-                [handle, owner = std::weak_ptr(communicator_),
-                 registered = std::make_shared<Memory>(std::move(memory))] {  // shared: functions are copied
-                  if (const auto communicator = owner.lock()) communicator->deregister_memory(handle);
-                });
+  auto owner = std::make_shared<NcclMemory>(least, gpu_, communicator_);  // shared: functions are copied
+  owner->enroll();
+  void* const data = owner->data();
+  return zeroed(Memory(data, bytes, [owner = std::move(owner)]() mutable { owner.reset(); }));
+}
+
+CudaScratch NcclGroup::scratch(std::size_t bytes) {
+  if (!pool_) pool_.emplace(gpu_);
+  return {bytes, *pool_, stream()};
 }
 
 std::shared_ptr<void> NcclGroup::pin(void* data, std::size_t bytes) {

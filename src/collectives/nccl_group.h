@@ -18,6 +18,10 @@ class NcclGroup final : public DeviceGroup, public std::enable_shared_from_this<
   explicit NcclGroup(int gpu, const DeviceSeat& seat = {}, std::shared_ptr<NcclCommunicator> communicator = {})
       : gpu_(gpu), rank_(seat.rank), ranks_(seat.ranks), communicator_(std::move(communicator)) {}
 
+  ~NcclGroup() override;
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
   int gpu() const override { return gpu_; }
   std::unique_ptr<DeviceRun> prepare(ConstBuffer input, Buffer output) override;
   std::unique_ptr<DeviceRun> prepare_answer() override;
@@ -43,6 +47,7 @@ class NcclGroup final : public DeviceGroup, public std::enable_shared_from_this<
   cudaStream_t stream_to_host() const { return to_host_->get(); }
   cudaStream_t stream_from_host() const { return from_host_->get(); }
   void make_copy_streams();  // most groups need none
+  CudaScratch scratch(std::size_t bytes);
 
   // Threads come and go, and each begins with GPU 0.
   void use_gpu() const { check_cuda(cudaSetDevice(gpu_), "cudaSetDevice"); }
@@ -53,9 +58,10 @@ class NcclGroup final : public DeviceGroup, public std::enable_shared_from_this<
   int gpu_;
   int rank_;
   int ranks_;
-  CudaStream stream_;  // before the communicator, so that it is gone first
+  CudaStream stream_;
   std::optional<CudaStream> to_host_;
   std::optional<CudaStream> from_host_;
+  std::optional<CudaPool> pool_;
   std::shared_ptr<NcclCommunicator> communicator_;  // shared: registered memory asks whether it is still there
   bool is_launching_ = false;
 };

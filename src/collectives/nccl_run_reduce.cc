@@ -9,7 +9,7 @@
 namespace fedrun {
 
 void* NcclRun::scratch(CudaScratch& owner, std::size_t count) const {
-  owner = CudaScratch(count * size_of(reduction_->type), stream());
+  owner = group_->scratch(count * size_of(reduction_->type));
   return owner.get();
 }
 
@@ -20,7 +20,7 @@ void NcclRun::reduce(const DeviceTerms& terms) {
   result_count_ = is_scatter ? terms.counts[static_cast<std::size_t>(group_->rank())] : count_;
   if (reduction_->is_empty || count_ == 0) return;
   bring_elements();
-  if (input_ && (reduction_->type == output_.type || output_.type == DataType::boolean)) {
+  if (input_ && !reduction_->uses_scratch && (reduction_->type == output_.type || output_.type == DataType::boolean)) {
     reduced_ = output_.data;
   } else {
     reduced_ = is_scatter ? scratch(result_scratch_, result_count_) : input_scratch_.get();
@@ -48,7 +48,7 @@ void NcclRun::bring_elements() {
     brought_ = neutral;
   } else if (type == input_->type || input_->type == DataType::boolean) {
     brought_ = input_->data;
-    if (reduction_->before == 1) return;
+    if (reduction_->before == 1 && !reduction_->uses_scratch) return;
     void* const scaled = scratch(input_scratch_, count_);
     const CopyPiece piece{input_->data, scaled, count_};
     copy_on_device({&piece, 1}, {type, type, reduction_->before}, stream());
@@ -113,7 +113,8 @@ void NcclRun::scale_result() {
   const bool is_in_place = reduced_ == output_.data;
   if (is_in_place && reduction_->factor == 1 && reduction_->divisor == 1) return;
   const CopyPiece piece{reduced_, output_.data, result_count_};
-  copy_on_device({&piece, 1}, {reduction_->type, output_.type, reduction_->factor, reduction_->divisor}, stream());
+  const DataType type = output_.type == DataType::boolean ? reduction_->type : output_.type;
+  copy_on_device({&piece, 1}, {reduction_->type, type, reduction_->factor, reduction_->divisor}, stream());
 }
 
 void NcclRun::copy_shard_to_host() {

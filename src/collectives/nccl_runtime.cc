@@ -1,3 +1,4 @@
+#include <fedrun/collectives/device_kernels.h>
 #include <fedrun/collectives/nccl_call.h>
 #include <fedrun/collectives/nccl_group.h>
 #include <fedrun/collectives/nccl_runtime.h>
@@ -42,6 +43,7 @@ void use_gpu(int gpu) { check_cuda(cudaSetDevice(gpu), "cudaSetDevice"); }
 MakeDeviceGroup nccl_groups(int gpu) {
   return [gpu]() -> std::shared_ptr<DeviceGroup> {
     use_gpu(gpu);
+    load_kernels_on_device();
     return std::make_shared<NcclGroup>(gpu);  // shared: with the operations under way and with memory
   };
 }

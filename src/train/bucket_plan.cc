@@ -47,4 +47,11 @@ std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, s
   return closed;
 }
 
+std::vector<std::size_t> parts_of(std::size_t elements, int ranks) {
+  const std::size_t others = elements / slot_alignment / static_cast<std::size_t>(ranks) * slot_alignment;
+  std::vector<std::size_t> parts(static_cast<std::size_t>(ranks), others);
+  parts.back() = elements - others * (parts.size() - 1);
+  return parts;
+}
+
 }  // namespace fedrun

@@ -46,6 +46,10 @@ inline constexpr std::size_t slot_alignment = 64;
 std::vector<Bucket> plan_buckets(std::span<const PlannedParameter> parameters, std::span<const std::size_t> order,
                                  const BucketSizes& sizes = {});
 
+// The elements of a bucket that each rank has where they are divided. The last takes what is left over, because NCCL
+// likes equal parts.
+std::vector<std::size_t> parts_of(std::size_t elements, int ranks);
+
 // Backward reaches the last layer first.
 std::vector<std::size_t> last_to_first(std::size_t parameters);
 

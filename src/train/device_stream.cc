@@ -31,6 +31,10 @@ void wait_for_result(Work& work, torch::Device device) {
   work.wait_in_stream(handle_of(current_stream(device)));
 }
 
+void keep_for_current_stream(const torch::Tensor& tensor) {
+  if (!tensor.device().is_cpu()) tensor.record_stream(current_stream(tensor.device()));
+}
+
 void StreamSet::add_current(torch::Device device) {
   if (device.is_cpu()) return;
   const c10::Stream stream = current_stream(device);

@@ -19,6 +19,10 @@ void* handle_of(const c10::Stream& stream);
 // the device does not wait.
 void wait_for_result(Work& work, torch::Device device);
 
+// What this thread puts on its current stream uses the tensor: its memory is not used again before that is done, even
+// if it was allocated on another stream.
+void keep_for_current_stream(const torch::Tensor& tensor);
+
 // The streams that have put something into memory which a later operation will read.
 class StreamSet {
  public:

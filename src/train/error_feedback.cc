@@ -38,6 +38,7 @@ class ErrorFeedback final : public Compression {
     }
     const double ranks = options.op == ReduceOp::average ? group.size() : 1;
     const double scale = options.prescale * options.postscale / ranks;
+    const c10::DeviceGuard guard(bucket.device());  // this thread may never have used it
     Buffer residuals = bucket.buffer;
     residuals.data = residuals_of(bucket).data_ptr();
     round_with_feedback(bucket.buffer, residuals, {.wire = wire_, .scale = static_cast<float>(scale)});
@@ -54,7 +55,7 @@ class ErrorFeedback final : public Compression {
       residuals = torch::zeros_like(bucket.flat());
     }
     // It may be another stream than the one that they were allocated on, which Torch waits for before it reuses them.
-    if (!bucket.device().is_cpu()) residuals.record_stream(current_stream(bucket.device()));
+    keep_for_current_stream(residuals);
     return residuals;
   }
 

@@ -191,6 +191,7 @@ void GradientReducer::launch_complete_buckets() {
 // What lies on a GPU outside of the bucket is copied into it, in one launch where it lies alike.
 void GradientReducer::pack_on_device(LiveBucket& bucket) {
   const torch::Device device = bucket.contents.device();
+  const c10::DeviceGuard guard(device);  // this thread may never have used it
   bucket.streams.gather_into_current(device);
   std::vector<CopyPiece> pieces;
   std::vector<torch::Tensor> copied;
@@ -200,16 +201,14 @@ void GradientReducer::pack_on_device(LiveBucket& bucket) {
     if (!gradient.defined() || gradient.data_ptr() == in_bucket.data_ptr()) continue;
     if (lie_alike(gradient, in_bucket)) {
       pieces.push_back({gradient.const_data_ptr(), in_bucket.data_ptr(), static_cast<std::uint64_t>(gradient.numel())});
-      copied.push_back(gradient);
     } else {
       in_bucket.copy_(gradient);
     }
-    gradient = in_bucket.detach();
+    copied.push_back(std::exchange(gradient, in_bucket.detach()));
   }
   const DataType type = bucket.contents.buffer.type;
   copy_on_device(pieces, {type, type}, handle_of(current_stream(device)));
-  // The memory of those that another stream has made must not be used again before this one has copied them.
-  for (const torch::Tensor& gradient : copied) gradient.record_stream(current_stream(device));
+  for (const torch::Tensor& gradient : copied) keep_for_current_stream(gradient);
 }
 
 void GradientReducer::launch(LiveBucket& bucket) {
@@ -318,6 +317,7 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
         {static_cast<std::size_t>(tensor.numel()), type, group, tensor.device().is_cpu() ? Device::cpu : Device::cuda});
   }
   // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
+  const std::size_t first_new = buckets_.size();
   const Allocation allocation = all_ranks_take_part() ? Allocation::by_group : Allocation::alone;
   for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
     const std::size_t bytes = bucket.elements * size_of(bucket.type);
@@ -329,8 +329,7 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
     contents.memory = std::make_shared<Memory>(allocate_on(device, bytes, group_, allocation));
     contents.buffer = buffer_in(contents.memory->data(), bucket.elements, bucket.type, device);
     contents.slots = bucket.slots;
-    contents.parts = group_.equal_parts(bucket.elements / slot_alignment);
-    for (std::size_t& part : contents.parts) part *= slot_alignment;
+    contents.parts = parts_of(bucket.elements, group_.size());
     for (const BucketSlot& slot : bucket.slots) {
       torch::Tensor& gradient = parameters_[slot.parameter].tensor.mutable_grad();
       const torch::Tensor in_bucket = tensor_like_in(contents.memory, slot.first_element,
@@ -342,11 +341,13 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
         widen(slot.parameter);
       } else if (gradient.defined()) {
         in_bucket.copy_(gradient);
+        keep_for_current_stream(gradient);
         gradient = in_bucket.detach();
       }
     }
-    launch(live);
   }
+  // When all are there: memory cannot be allocated while a GPU's operation is being launched.
+  for (std::size_t i = first_new; i < buckets_.size(); ++i) launch(buckets_[i]);
   arrivals_.clear();
 }
 

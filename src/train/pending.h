@@ -65,6 +65,7 @@ class Pending {
     for (const StridedResult& result : state_->strided) result.tensor.copy_(result.contiguous);
     state_->strided.clear();
     state_->work.reset();
+    for (const torch::Tensor& input : state_->inputs) keep_for_current_stream(input);
     state_->inputs.clear();
   }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -85,6 +87,26 @@ TEST(Allreduce, OfIntegersWrapsAround) {
   std::array<std::uint8_t, 1> value = {static_cast<std::uint8_t>(rank() == 0 ? 255 : 1)};
   world().allreduce(value, {.op = ReduceOp::sum});
   EXPECT_EQ(value[0], static_cast<std::uint8_t>(255 + ranks() - 1));
+}
+
+template <typename T>
+void expect_nan_from_rank(int source) {
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    const float mine = rank() == source ? std::numeric_limits<float>::quiet_NaN() : 1.0F;
+    std::array<T, 2> values = {narrow<T>(mine), narrow<T>(2.0F)};
+    world().allreduce(values, {.op = op});
+    EXPECT_TRUE(std::isnan(widen(values[0]))) << to_string(op) << ", NaN of rank " << source;
+    EXPECT_EQ(widen(values[1]), 2);
+  }
+}
+
+TEST(Allreduce, MinAndMaxKeepNans) {
+  for (int source = 0; source < ranks(); ++source) {
+    expect_nan_from_rank<float>(source);
+    expect_nan_from_rank<double>(source);
+    expect_nan_from_rank<F16>(source);
+    expect_nan_from_rank<Bf16>(source);
+  }
 }
 
 TEST(Allreduce, DroppedWorkStillCompletes) {

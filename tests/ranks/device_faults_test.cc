@@ -60,10 +60,11 @@ void use_everything(Communicator& group, const OwnThings& own) {
   group.allgather(buffer(first, mine), buffer(second, total), uneven);
   group.gather(buffer(first, mine), buffer(second, group.rank() == 0 ? total : 0), uneven);
   group.alltoall(buffer(first, count * size), equal, buffer(second, count * size), equal);
+  group.allreduce(buffer(first, count), {.op = ReduceOp::max});  // always goes through the host
   const Memory registered = group.allocate(count * sizeof(float), Device::cuda);
   group.allreduce(Buffer{registered.data(), count, DataType::f32, Device::cuda, stream.get()});
   Communicator part = group.split({.color = group.rank() % 2});
-  part.allreduce(buffer(second, count), {.op = ReduceOp::max});
+  part.allreduce(buffer(second, count), {.op = ReduceOp::sum});
 }
 
 std::string live_things() { return control().describe_live(); }
@@ -77,10 +78,17 @@ const std::vector<std::string> calls = {"cudaSetDevice",
                                         "cudaEventRecord",
                                         "cudaStreamWaitEvent",
                                         "cudaEventQuery",
-                                        "cudaMallocAsync",
+                                        "cudaFuncGetAttributes",
+                                        "cudaMemPoolCreate",
+                                        "cudaMemPoolSetAttribute",
+                                        "cudaMallocFromPoolAsync",
+                                        "cudaMemsetAsync",
                                         "cudaMemcpyAsync",
                                         "cudaHostRegister",
                                         "cudaLaunchKernel",
+                                        "ncclGetUniqueId",
+                                        "ncclMemAlloc",
+                                        "ncclCommRegister",
                                         "ncclCommInitRankConfig",
                                         "ncclCommSplit",
                                         "ncclCommGetAsyncError",
@@ -117,7 +125,7 @@ class DeviceFaultsOf : public testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceFaultsOf, EveryRankIsTold) {
   const bool is_of_nccl = !GetParam().starts_with("cuda");
-  if (is_of_nccl && reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
+  if (is_of_nccl && reach_of_nccl() == NcclReach::nobody) GTEST_SKIP() << "NCCL does not connect the ranks";
   const auto start = std::chrono::steady_clock::now();
   // The first few calls, each time on another rank.
   for (int nth = 1; nth <= 4; ++nth) {
@@ -155,6 +163,24 @@ std::string reduce(Communicator& group, const OwnThings& own) {
   });
 }
 
+TEST(DeviceFaults, AreToldBeforeNcclIsAborted) {
+  if (ranks() == 1) GTEST_SKIP() << "there is nobody to tell";
+  if (reach_of_nccl() == NcclReach::nobody) GTEST_SKIP() << "NCCL does not connect the ranks";
+  const OwnThings own;
+  Communicator group(make_device_world(std::chrono::seconds(20)));
+  if (is_last_rank()) {
+    control().fail("ncclGroupEnd", 1);
+    control().fail("slow abort", 1);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(group.allreduce(Buffer{own.first.get(), count, DataType::f32, Device::cuda, own.stream.get()}), Error);
+  if (!is_last_rank()) {
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  }
+  control().fail_no_more();
+  process().world().barrier();
+}
+
 TEST(DeviceStalls, ARankThatDoesNotComeIsNamed) {
   if (ranks() == 1) GTEST_SKIP() << "one rank waits for nobody";
   const OwnThings own;
@@ -175,7 +201,7 @@ TEST(DeviceStalls, ARankThatDoesNotComeIsNamed) {
 }
 
 TEST(DeviceStalls, AKernelThatDoesNotEndIsAborted) {
-  if (reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
+  if (reach_of_nccl() == NcclReach::nobody) GTEST_SKIP() << "NCCL does not connect the ranks";
   const OwnThings own;
   const std::string before = live_things();
   {
@@ -195,7 +221,7 @@ TEST(DeviceStalls, AKernelThatDoesNotEndIsAborted) {
 
 TEST(DeviceStalls, ARankThatDoesNotMakeTheGroupIsWaitedForNoLonger) {
   if (ranks() == 1) GTEST_SKIP() << "one rank waits for nobody";
-  if (reach_of_nccl() != NcclReach::group) GTEST_SKIP() << "NCCL does not connect the ranks";
+  if (reach_of_nccl() == NcclReach::nobody) GTEST_SKIP() << "NCCL does not connect the ranks";
   const std::string before = live_things();
   if (is_last_rank()) control().fail("absent", 1);
   EXPECT_THAT(text_of<PeerLostError>([] { impatient_group(); }),

@@ -100,6 +100,34 @@ TEST_F(DeviceStreams, AllocatedMemoryIsZeroedAndReduced) {
   EXPECT_EQ(read(memory.data()), std::vector<float>(count, static_cast<float>(ranks())));
 }
 
+TEST_F(DeviceStreams, MemoryIsAllocatedWhileAnOperationIsBeingLaunched) {
+  const auto work = group_.allreduce_async(buffer(), {.op = ReduceOp::sum});
+  const Memory memory = group_.allocate(count * sizeof(float), Device::cuda);
+  work->wait();
+  EXPECT_EQ(read(memory.data()), std::vector<float>(count, 0));
+}
+
+TEST_F(DeviceStreams, AllocatedMemoryIsKeptUntilTheStreamHasUsedIt) {
+  Memory memory = group_.allocate(count * sizeof(float), Device::cuda);
+  group_.allreduce_async(buffer(memory.data()), {.op = ReduceOp::sum})->wait_in_stream(stream_.get());
+}
+
+// The stand-in reports ranks that bring different kinds of memory.
+TEST_F(DeviceStreams, AllocatedMemoryIsReducedWithWeights) {
+  const Memory memory = group_.allocate(count * sizeof(float), Device::cuda);
+  copy(memory.data(), host_.data(), cudaMemcpyHostToDevice);
+  group_.allreduce(buffer(memory.data()), {.op = ReduceOp::sum, .weight = group_.rank() == 0 ? 1.0 : 3.0});
+  EXPECT_EQ(read(memory.data()), std::vector<float>(count, static_cast<float>(1 + 3 * (ranks() - 1))));
+}
+
+TEST_F(DeviceStreams, AllocatedMemoryIsReducedWithoutWhoHasJoined) {
+  const Memory memory = group_.allocate(count * sizeof(float), Device::cuda);
+  copy(memory.data(), host_.data(), cudaMemcpyHostToDevice);
+  if (group_.rank() != 0 || ranks() == 1) group_.allreduce(buffer(memory.data()), {.op = ReduceOp::average});
+  group_.join();
+  EXPECT_EQ(read(memory.data()), std::vector<float>(count, 1));
+}
+
 TEST_F(DeviceStreams, AGroupIsMadeWhileItsParentIsBusy) {
   const auto work = group_.allreduce_async(buffer(), {.op = ReduceOp::sum});
   work->wait_in_stream(stream_.get());

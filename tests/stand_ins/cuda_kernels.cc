@@ -140,6 +140,12 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t, cudaStream_t stream) {
   return launch(reinterpret_cast<const void*>(kernel), grid, block, args, stream);
 }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  if (control().shall_fail("cudaFuncGetAttributes")) return answer(cudaErrorNoKernelImageForDevice);
+  if (!kernels().contains(function)) control().report("cudaFuncGetAttributes of what is no kernel");
+  *attributes = {};
+  return cudaSuccess;
+}
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, size_t, cudaStream_t stream) {
   return launch(function, grid, block, args, stream);
 }

@@ -19,8 +19,28 @@ cudaError_t cudaFree(void* data) {
   return data == nullptr || free_device_memory(data) ? cudaSuccess : answer(cudaErrorInvalidValue);
 }
 
-cudaError_t cudaMallocAsync(void** data, size_t bytes, cudaStream_t) {
-  if (control().shall_fail("cudaMallocAsync")) return answer(cudaErrorMemoryAllocation);
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  if (control().shall_fail("cudaMemPoolCreate")) return answer(cudaErrorNotSupported);
+  if (properties->location.type != cudaMemLocationTypeDevice || properties->location.id != current_gpu()) {
+    control().report("cudaMemPoolCreate for another GPU than the thread's");
+  }
+  *pool = reinterpret_cast<cudaMemPool_t>(new int(properties->location.id));
+  control().add("pool", 1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return control().shall_fail("cudaMemPoolSetAttribute") ? answer(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  delete reinterpret_cast<int*>(pool);
+  control().add("pool", -1);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** data, size_t bytes, cudaMemPool_t, cudaStream_t) {
+  if (control().shall_fail("cudaMallocFromPoolAsync")) return answer(cudaErrorMemoryAllocation);
   *data = allocate_device_memory(bytes);
   return cudaSuccess;
 }

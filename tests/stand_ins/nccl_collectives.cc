@@ -34,9 +34,7 @@ ncclResult_t end_group() {
 ncclResult_t enqueue(const char* function, Call call, ncclComm_t handle) {
   if (control().shall_fail(function)) return failure(function);
   call.communicator = shared(handle);
-  if (call.communicator->looks_left != 0 || call.communicator->unfinished) {
-    control().report(std::string(function) + " while the communicator is in progress");
-  }
+  report_if_launching(*call.communicator, function);
   group_calls.push_back(std::move(call));
   return group_depth == 0 ? end_group() : ncclSuccess;
 }

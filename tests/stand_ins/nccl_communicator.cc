@@ -1,9 +1,11 @@
 // NCCL's functions about communicators, but for ncclCommSplit.
 #include "stand_ins/nccl_communicator.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "stand_ins/nccl_errors.h"
@@ -75,6 +77,11 @@ Shared shared(ncclComm_t handle) {
   return found->second;
 }
 
+void report_if_launching(const ncclComm& communicator, const char* function) {
+  if ((communicator.looks_left == 0 && !communicator.unfinished) || communicator.failure != ncclSuccess) return;
+  control().report(std::string(function) + " while the communicator is in progress");
+}
+
 void remember(const Shared& made) {
   communicators()[made.get()] = made;
   control().add("communicator", 1);
@@ -130,16 +137,19 @@ ncclResult_t ncclCommFinalize(ncclComm_t handle) {
 
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   if (!shared(handle)->has_finalized) control().report("ncclCommDestroy before ncclCommFinalize");
+  if (!shared(handle)->registered.empty()) control().report("ncclCommDestroy before ncclCommDeregister");
   forget(handle);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
   const Shared communicator = shared(handle);
+  if (control().shall_fail("slow abort")) std::this_thread::sleep_for(std::chrono::seconds(4));
   communicator->is_aborted.store(true);
   for (const PreMultiplier& multiplier : communicator->operators) {
     if (multiplier.is_alive) control().add("operator", -1);
   }
+  control().add("registration", -static_cast<int>(communicator->registered.size()));
   forget(handle);
   return ncclSuccess;
 }

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -44,6 +46,7 @@ struct ncclComm {
   std::vector<std::function<void()>> pending{};  // calls to carry out
   std::function<bool()> unfinished{};            // a split: true once it is through
   std::vector<stand_in::PreMultiplier> operators{};
+  std::map<const std::byte*, std::size_t> registered{};  // bytes by the first of them
   ncclResult_t failure = ncclSuccess;
 
   ~ncclComm() {
@@ -58,6 +61,7 @@ namespace stand_in {
 using Shared = std::shared_ptr<ncclComm>;
 
 Shared shared(ncclComm_t handle);  // must exist
+void report_if_launching(const ncclComm& communicator, const char* function);
 void remember(const Shared& made);
 void forget(ncclComm_t handle);
 

@@ -21,6 +21,7 @@ struct Head {
   std::uint64_t bytes;
   std::uint32_t kind;
   std::uint32_t type;
+  std::uint32_t memory;
 };
 
 const char* const kind_names[] = {"ncclAllReduce", "ncclReduce",    "ncclReduceScatter",
@@ -62,7 +63,7 @@ bool Exchange::send_piece(Message& message) {
   if (is_through(message) || box.written.load() != box.read.load()) return false;
   std::size_t used = 0;
   if (!message.has_head) {
-    const Head head{message.bytes, kind_, static_cast<std::uint32_t>(type_)};
+    const Head head{message.bytes, kind_, static_cast<std::uint32_t>(type_), memory_};
     std::memcpy(box.data, &head, sizeof head);
     used = sizeof head;
     message.has_head = true;
@@ -89,6 +90,9 @@ bool Exchange::receive_piece(Message& message) {
                        " of " + std::to_string(head.bytes) + " on rank " + std::to_string(message.peer));
       communicator_.is_aborted.store(true);
       return false;
+    }
+    if (head.memory != memory_) {
+      control().report(std::string(name_of(kind_)) + ": some ranks bring registered memory, others do not");
     }
     used = sizeof head;
     message.has_head = true;

@@ -15,8 +15,9 @@ const char* name_of(Kind kind);
 // All messages go in any order, but those to or from one rank one after the other.
 class Exchange {
  public:
-  Exchange(ncclComm& communicator, Kind kind, ncclDataType_t type)
-      : communicator_(communicator), kind_(kind), type_(type) {}
+  // `memory` says which of the call's buffers are registered, where that must be the same on all ranks.
+  Exchange(ncclComm& communicator, Kind kind, ncclDataType_t type, std::uint32_t memory = 0)
+      : communicator_(communicator), kind_(kind), type_(type), memory_(memory) {}
   void send(int peer, std::byte* data, std::size_t bytes) { sends_.push_back({peer, data, bytes}); }
   void receive(int peer, std::byte* data, std::size_t bytes) { receives_.push_back({peer, data, bytes}); }
   bool run();  // false: the communicator was aborted
@@ -37,6 +38,7 @@ class Exchange {
   ncclComm& communicator_;
   Kind kind_;
   ncclDataType_t type_;
+  std::uint32_t memory_;
   std::vector<Message> sends_;
   std::vector<Message> receives_;
 };

@@ -8,16 +8,23 @@ using namespace stand_in;
 
 extern "C" {
 
-ncclResult_t ncclCommRegister(ncclComm_t handle, void* data, size_t, void** registration) {
+ncclResult_t ncclCommRegister(ncclComm_t handle, void* data, size_t bytes, void** registration) {
   if (control().shall_fail("ncclCommRegister")) return failure("ncclCommRegister");
-  shared(handle);
+  report_if_launching(*shared(handle), "ncclCommRegister");
   if (seen_by_device(data) == nullptr) control().report("ncclCommRegister of memory that is not the device's");
+  control().add("registration", 1);
+  shared(handle)->registered[static_cast<const std::byte*>(data)] = bytes;
   *registration = data;
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommDeregister(ncclComm_t handle, void*) {
-  shared(handle);
+ncclResult_t ncclCommDeregister(ncclComm_t handle, void* registration) {
+  const Shared communicator = shared(handle);
+  report_if_launching(*communicator, "ncclCommDeregister");
+  if (communicator->tasks.load() != 0) control().report("ncclCommDeregister of what kernels may still use");
+  if (seen_by_device(registration) == nullptr) control().report("ncclCommDeregister of memory that is gone");
+  if (communicator->registered.erase(static_cast<const std::byte*>(registration)) == 0) return ncclInvalidArgument;
+  control().add("registration", -1);
   return ncclSuccess;
 }
 

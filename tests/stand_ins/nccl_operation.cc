@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <type_traits>
 
@@ -45,8 +46,9 @@ T combine(T a, T b, int op) {
   const auto right = fedrun::widen(b);
   using Wide = std::remove_const_t<decltype(left)>;
   if (op == ncclProd) return fedrun::narrow<T>(static_cast<Wide>(left * right));
-  if (op == ncclMax) return left < right ? b : a;
-  if (op == ncclMin) return right < left ? b : a;
+  // As on devices, a number and a NaN make the number.
+  if (op == ncclMax) return left != left || left < right ? b : a;
+  if (op == ncclMin) return left != left || right < left ? b : a;
   return fedrun::narrow<T>(static_cast<Wide>(left + right));  // halves are rounded at each step, as on devices
 }
 
@@ -80,7 +82,7 @@ std::vector<std::byte> copy_of(const void* data, std::size_t bytes) {
 }
 
 // Everyone sends what each rank needs of its input; who gets a result combines what has come, in rank order.
-void run_reduction(const Call& call, const std::optional<PreMultiplier>& multiplier) {
+void run_reduction(const Call& call, const std::optional<PreMultiplier>& multiplier, std::uint32_t memory) {
   ncclComm& communicator = *call.communicator;
   const int ranks = communicator.ranks;
   const bool is_scatter = call.kind == reduce_scatter;
@@ -89,7 +91,7 @@ void run_reduction(const Call& call, const std::optional<PreMultiplier>& multipl
   if (multiplier) multiply(mine, call.input_count, *multiplier);
   const bool gets_result = call.kind != reduce || communicator.rank == call.root;
   std::vector<std::byte> parts(gets_result ? static_cast<std::size_t>(ranks) * part_bytes : 0);
-  Exchange exchange(communicator, call.kind, call.type);
+  Exchange exchange(communicator, call.kind, call.type, memory);
   for (int peer = 0; peer < ranks; ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     std::byte* first = mine.data() + (is_scatter ? index * part_bytes : 0);
@@ -131,6 +133,19 @@ void run_messages(const std::vector<Call>& calls) {
   exchange.run();
 }
 
+bool is_registered(const ncclComm& communicator, const void* data) {
+  const auto* place = static_cast<const std::byte*>(data);
+  const auto next = communicator.registered.upper_bound(place);
+  return next != communicator.registered.begin() && place < std::prev(next)->first + std::prev(next)->second;
+}
+
+// Of a reduction; only the root of ncclReduce has an output.
+std::uint32_t registered_memory(const Call& call) {
+  const std::uint32_t input = is_registered(*call.communicator, call.input) ? 1 : 0;
+  const std::uint32_t output = call.kind != reduce && is_registered(*call.communicator, call.output) ? 2 : 0;
+  return input | output;
+}
+
 std::vector<Access> accesses_of(const Call& call) {
   std::vector<Access> accesses;
   const bool reads = call.input != nullptr && (call.kind != broadcast || call.communicator->rank == call.root);
@@ -159,20 +174,21 @@ void put_on_stream(const std::vector<Call>& calls) {
   }
   const bool is_stuck = control().shall_fail("stuck kernel");
   first.communicator->tasks.fetch_add(1);
-  put_on_stream(first.stream, name_of(first.kind), accesses, [calls, multiplier, is_stuck] {
-    const Call& call = calls.front();
-    while (is_stuck && !call.communicator->is_aborted.load()) ::usleep(sleep_microseconds);
-    if (!call.communicator->is_aborted.load()) {
-      if (call.kind == send_receive) {
-        run_messages(calls);
-      } else if (call.kind == broadcast || call.kind == all_gather) {
-        run_copy(call);
-      } else {
-        run_reduction(call, multiplier);
-      }
-    }
-    call.communicator->tasks.fetch_sub(1);
-  });
+  put_on_stream(first.stream, name_of(first.kind), accesses,
+                [calls, multiplier, is_stuck, memory = registered_memory(first)] {
+                  const Call& call = calls.front();
+                  while (is_stuck && !call.communicator->is_aborted.load()) ::usleep(sleep_microseconds);
+                  if (!call.communicator->is_aborted.load()) {
+                    if (call.kind == send_receive) {
+                      run_messages(calls);
+                    } else if (call.kind == broadcast || call.kind == all_gather) {
+                      run_copy(call);
+                    } else {
+                      run_reduction(call, multiplier, memory);
+                    }
+                  }
+                  call.communicator->tasks.fetch_sub(1);
+                });
 }
 
 }  // namespace stand_in

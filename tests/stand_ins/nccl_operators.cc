@@ -12,6 +12,7 @@ extern "C" {
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t,
                                       ncclComm_t handle) {
   if (control().shall_fail("ncclRedOpCreatePreMulSum")) return failure("ncclRedOpCreatePreMulSum");
+  report_if_launching(*shared(handle), "ncclRedOpCreatePreMulSum");
   auto& operators = shared(handle)->operators;
   PreMultiplier made{type, 0, true};
   std::memcpy(&made.scalar, scalar, bytes_of(1, type));

@@ -14,7 +14,8 @@ namespace stand_in {
 class Control {
  public:
   // The nth call of this function from now on fails; "async" is an error that NCCL finds by itself, "stuck kernel" a
-  // collective that never ends by itself on this rank, "absent" a communicator that this rank never joins.
+  // collective that never ends by itself on this rank, "absent" a communicator that this rank never joins, "slow
+  // abort" one that takes its time to end.
   void fail(const std::string& function, int nth) {
     const std::lock_guard lock(mutex_);
     failures_[function] = nth;
