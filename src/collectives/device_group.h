@@ -102,7 +102,8 @@ class DeviceGroup {
   virtual std::shared_ptr<DeviceGroup> make(const std::optional<Id>& id, const DeviceSeat& seat) = 0;
 
   virtual Memory allocate(std::size_t bytes) = 0;  // when may_launch()
-  // Lets the GPU copy to and from memory of the host, while the host goes on, until the last owner lets go.
+  // Lets the GPU copy to and from memory of the host, while the host goes on, until the last owner lets go. Where that
+  // cannot be had, copies are slower.
   virtual std::shared_ptr<void> pin(void* data, std::size_t bytes) = 0;  // shared: any number of blocks may hold it
 
   // Ends what is under way on this rank, which may take until the others do the same. Nothing can be launched

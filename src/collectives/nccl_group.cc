@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace fedrun {
 namespace {
@@ -100,8 +101,17 @@ CudaScratch NcclGroup::scratch(std::size_t bytes) {
 
 std::shared_ptr<void> NcclGroup::pin(void* data, std::size_t bytes) {
   use_gpu();
-  check_cuda(cudaHostRegister(data, bytes, cudaHostRegisterDefault), "cudaHostRegister");
-  return {data, [](void* pinned) { static_cast<void>(cudaHostUnregister(pinned)); }};
+  const cudaError_t result = cudaHostRegister(data, bytes, cudaHostRegisterDefault);
+  if (result == cudaSuccess) return {data, [](void* pinned) { static_cast<void>(cudaHostUnregister(pinned)); }};
+  static_cast<void>(cudaGetLastError());  // it is told here
+  // CUDA copies from and to such memory as well, in the same order; but the host waits for copies that come to it.
+  if (!std::exchange(has_warned_about_pinning_, true)) {
+    log::warn(
+        "CUDA cannot pin the memory through which elements on GPUs go ({}): they go slower; a container may need the "
+        "right to lock memory (--ulimit memlock=-1)",
+        cudaGetErrorString(result));
+  }
+  return {data, [](void*) {}};
 }
 
 void NcclGroup::give_up() noexcept {

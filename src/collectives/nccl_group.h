@@ -64,6 +64,7 @@ class NcclGroup final : public DeviceGroup, public std::enable_shared_from_this<
   std::optional<CudaPool> pool_;
   std::shared_ptr<NcclCommunicator> communicator_;  // shared: registered memory asks whether it is still there
   bool is_launching_ = false;
+  bool has_warned_about_pinning_ = false;
 };
 
 }  // namespace fedrun

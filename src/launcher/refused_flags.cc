@@ -31,7 +31,7 @@ constexpr RefusedFlag refused[] = {
      "--blacklist-cooldown-range",
      fixed_ranks},
     {"--thread-affinity", "fedrun has no background thread to pin; --bind core keeps each rank on cores of its own"},
-    {"--num-nccl-streams", "this version of fedrun does not use NCCL; leave it out"},
+    {"--num-nccl-streams", "every group of ranks has one stream for NCCL; leave it out"},
     {"--mpi-threads-disable --no-mpi-threads-disable", "fedrun calls MPI from one thread at a time; leave it out"},
     {"--gloo --use-gloo", "fedrun's ranks find each other through MPI; leave it out"},
     {"--gloo-timeout-seconds",

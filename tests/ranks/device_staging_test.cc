@@ -63,6 +63,15 @@ TEST_F(DeviceStaging, PinsMemoryOnceForOperationsOfOneSize) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(calls_of("cudaHostRegister", large, group_), 0);
 }
 
+TEST_F(DeviceStaging, GoesOnWithMemoryThatCannotBePinned) {
+  constexpr std::size_t other_size = 7 * large;  // no block of it has been pinned before
+  const int pinned = control().live("pinned block");
+  if (is_last_rank()) control().fail("cudaHostRegister", 1);
+  EXPECT_EQ(calls_of("cudaHostRegister", other_size, group_), 1);
+  EXPECT_EQ(control().live("pinned block"), pinned + (is_last_rank() ? 0 : 1));
+  control().fail_no_more();
+}
+
 // The host goes on as soon as the way back is on its stream, and what comes then on the caller's stream comes after it.
 TEST_F(DeviceStaging, StreamsWaitForTheWayBack) {
   const DeviceMemory memory(large * sizeof(float));
