@@ -4,6 +4,8 @@
 #include <fedrun/fedrun.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "digits.h"
@@ -74,10 +76,11 @@ int main(int argc, char** argv) {
   auto loader = torch::data::make_data_loader(normalised(sets.train), sampler, flags->batch_size);
   const double steps_per_epoch =
       std::ceil(static_cast<double>(sampler.size()) / static_cast<double>(flags->batch_size));
-  // A model that knows nothing yet cannot take the full rate: an epoch to get there, and then ever slower.
+  // A model that knows nothing yet cannot take the full rate: an epoch to get there, or less, and then ever slower.
+  const auto epochs = static_cast<double>(flags->epochs);
   fedrun::LrSchedule schedule(optimizer.inner(),
-                              {.warmup = {.length = 1},
-                               .decay = fedrun::CosineDecay{.end = static_cast<double>(flags->epochs)},
+                              {.warmup = {.length = std::min(1.0, epochs / 3)},
+                               .decay = fedrun::CosineDecay{.end = epochs},
                                .steps_per_epoch = steps_per_epoch});
   for (int epoch = 1; epoch <= flags->epochs; ++epoch) {
     fedrun::Meter meter;

@@ -192,13 +192,16 @@ Process::Process(const RunEnv& env) : env_(env) {
 }
 
 Process::~Process() {
-  if (!timeline_->is_on()) return;
+  const bool is_unwound = std::uncaught_exceptions() > exceptions_at_start_;
   try {
-    if (std::uncaught_exceptions() > exceptions_at_start_) {
+    if (timeline_->is_on() && is_unwound) {
       write_timeline_alone(stop_recording(), timeline_path_);
-    } else {
+    } else if (timeline_->is_on()) {
       stop_timeline();
     }
+    // An operation that has ended here may still be under way on another rank, which looks for this one's memory. It
+    // waits as MPI_Finalize does, which comes too late.
+    if (mpi_ && !is_unwound) gather_values(mpi_->gather(), topology_.size, std::uint8_t{0});
   } catch (const Error& error) {
     log::error("{}", error.what());
   }

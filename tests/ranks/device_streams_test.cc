@@ -25,6 +25,8 @@ class DeviceStreams : public testing::Test {
  protected:
   DeviceStreams() { fill(1); }
 
+  void TearDown() override { process().world().barrier(); }  // others may still need memory of this rank's group
+
   void fill(float value) {
     host_.assign(count, value);
     copy(memory_.get(), host_.data(), cudaMemcpyHostToDevice);
