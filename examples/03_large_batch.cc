@@ -78,10 +78,9 @@ int main(int argc, char** argv) {
       std::ceil(static_cast<double>(sampler.size()) / static_cast<double>(flags->batch_size));
   // A model that knows nothing yet cannot take the full rate: an epoch to get there, or less, and then ever slower.
   const auto epochs = static_cast<double>(flags->epochs);
-  fedrun::LrSchedule schedule(optimizer.inner(),
-                              {.warmup = {.length = std::min(1.0, epochs / 3)},
-                               .decay = fedrun::CosineDecay{.end = epochs},
-                               .steps_per_epoch = steps_per_epoch});
+  fedrun::LrSchedule schedule(optimizer.inner(), {.warmup = {.length = std::min(1.0, epochs / 3)},
+                                                  .decay = fedrun::CosineDecay{.end = epochs},
+                                                  .steps_per_epoch = steps_per_epoch});
   for (int epoch = 1; epoch <= flags->epochs; ++epoch) {
     fedrun::Meter meter;
     for (auto& batch : *loader) {
