@@ -317,8 +317,8 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
         {static_cast<std::size_t>(tensor.numel()), type, group, tensor.device().is_cpu() ? Device::cpu : Device::cuda});
   }
   // Allocating takes all ranks. While some have joined, ordinary memory must do; agree_on_places() drops it afterwards.
-  const std::size_t first_new = buckets_.size();
   const Allocation allocation = all_ranks_take_part() ? Allocation::by_group : Allocation::alone;
+  const std::size_t first_new = buckets_.size();
   for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
     const std::size_t bytes = bucket.elements * size_of(bucket.type);
     LiveBucket& live = buckets_.emplace_back();

@@ -78,6 +78,14 @@ TEST(BucketPlan, KeepsDevicesApart) {
   EXPECT_EQ(parameters_of(plan_backwards(parameters)), (Lists{{1}, {2, 0}}));
 }
 
+TEST(BucketParts, AreEqualButForTheLast) {
+  using Parts = std::vector<std::size_t>;
+  EXPECT_EQ(parts_of(6 * slot_alignment, 3), (Parts{2 * slot_alignment, 2 * slot_alignment, 2 * slot_alignment}));
+  EXPECT_EQ(parts_of(7 * slot_alignment, 3), (Parts{2 * slot_alignment, 2 * slot_alignment, 3 * slot_alignment}));
+  EXPECT_EQ(parts_of(slot_alignment, 2), (Parts{0, slot_alignment}));
+  EXPECT_EQ(parts_of(slot_alignment, 1), (Parts{slot_alignment}));
+}
+
 TEST(BucketPlan, OfNothingIsEmpty) { EXPECT_TRUE(plan_backwards({}).empty()); }
 
 }  // namespace
