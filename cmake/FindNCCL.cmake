@@ -4,7 +4,8 @@
 set(wheel "${LibTorch_DIRECTORY}/../nvidia/nccl")
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS "${wheel}" ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
 # Names by directory: a wheel has libnccl.so.2 only, and must not lose against libnccl.so elsewhere.
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 NAMES_PER_DIR HINTS "${wheel}" ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 NAMES_PER_DIR
+  HINTS "${wheel}" ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
 
 if(NCCL_INCLUDE_DIR)
   file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) [0-9]+")

@@ -81,19 +81,22 @@ std::vector<int> connected_ranks(const Engine& engine) {
   return all;
 }
 
+// Of a rank that waits for its GPU. `parent` is the group that this one comes from, or itself. Throws when it makes no
+// sense to wait any longer.
+void watch(Engine& engine, Engine& parent) {
+  engine.host().scheduler.progress();  // ranks of other hosts say it in records
+  engine.check_device();
+  parent.check_device();
+  engine.host().peers.check_alive();
+}
+
 // What this rank of a group needs to know while its devices are made. `parent` is the group that it comes from.
 DeviceSeat device_seat(Engine& engine, Engine& parent) {
   const std::vector<int> connected = connected_ranks(engine);
   const auto own = std::ranges::find(connected, engine.group().rank);
   return {.rank = static_cast<int>(own - connected.begin()),
           .ranks = static_cast<int>(connected.size()),
-          .watch =
-              [&] {
-                engine.host().scheduler.progress();  // ranks of other hosts say it in records
-                engine.check_device();
-                parent.check_device();
-                engine.host().peers.check_alive();
-              },
+          .watch = [&] { watch(engine, parent); },
           .time_limit = engine.host().scheduler.time_limit()};
 }
 
@@ -177,12 +180,9 @@ class EngineBackend final : public Backend {
     if (engine_->devices() == nullptr) throw UsageError("allocate: this group uses no GPUs; ask for memory of the CPU");
     std::optional<Memory> memory;
     engine_->or_give_up([&] {
-      Host& host = engine_->host();
       for (int looks = 0; !engine_->devices()->may_launch(); ++looks) {
-        host.scheduler.progress();
-        engine_->check_device();
-        host.peers.check_alive();
-        host.scheduler.pause(looks);
+        watch(*engine_, *engine_);
+        engine_->host().scheduler.pause(looks);
       }
       memory.emplace(engine_->devices()->allocate(bytes));
     });

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -24,15 +25,19 @@ ncclConfig_t configuration() {
   return config;
 }
 
-// What kernels use must stay registered until they have ended.
-bool ends_soon(cudaStream_t stream) {
-  CudaEvent last;
-  last.record(stream);
-  for (const auto start = Clock::now(); !last.has_happened();) {
+bool comes_true_soon(const std::function<bool()>& condition) {
+  for (const auto start = Clock::now(); !condition();) {
     if (Clock::now() - start >= longest_farewell) return false;
     std::this_thread::sleep_for(time_between_looks);
   }
   return true;
+}
+
+// What kernels use must stay registered until they have ended.
+bool ends_soon(cudaStream_t stream) {
+  CudaEvent last;
+  last.record(stream);
+  return comes_true_soon([&] { return last.has_happened(); });
 }
 
 }  // namespace
@@ -109,14 +114,10 @@ void NcclCommunicator::wait_until_settled(const DeviceSeat& seat, std::string_vi
 
 bool NcclCommunicator::settles() const noexcept {
   try {
-    for (const auto start = Clock::now(); !is_aborted() && !is_settled();) {
-      if (Clock::now() - start >= longest_farewell) return false;
-      std::this_thread::sleep_for(time_between_looks);
-    }
+    return comes_true_soon([&] { return is_aborted() || is_settled(); });
   } catch (const Error&) {
-    // whoever waits for the operation reports it
+    return true;  // whoever waits for the operation reports it
   }
-  return true;
 }
 
 void* NcclCommunicator::register_memory(void* data, std::size_t bytes) {

@@ -173,22 +173,22 @@ void put_on_stream(const std::vector<Call>& calls) {
     }
   }
   const bool is_stuck = control().shall_fail("stuck kernel");
+  const std::uint32_t memory = registered_memory(first);
   first.communicator->tasks.fetch_add(1);
-  put_on_stream(first.stream, name_of(first.kind), accesses,
-                [calls, multiplier, is_stuck, memory = registered_memory(first)] {
-                  const Call& call = calls.front();
-                  while (is_stuck && !call.communicator->is_aborted.load()) ::usleep(sleep_microseconds);
-                  if (!call.communicator->is_aborted.load()) {
-                    if (call.kind == send_receive) {
-                      run_messages(calls);
-                    } else if (call.kind == broadcast || call.kind == all_gather) {
-                      run_copy(call);
-                    } else {
-                      run_reduction(call, multiplier, memory);
-                    }
-                  }
-                  call.communicator->tasks.fetch_sub(1);
-                });
+  put_on_stream(first.stream, name_of(first.kind), accesses, [calls, multiplier, is_stuck, memory] {
+    const Call& call = calls.front();
+    while (is_stuck && !call.communicator->is_aborted.load()) ::usleep(sleep_microseconds);
+    if (!call.communicator->is_aborted.load()) {
+      if (call.kind == send_receive) {
+        run_messages(calls);
+      } else if (call.kind == broadcast || call.kind == all_gather) {
+        run_copy(call);
+      } else {
+        run_reduction(call, multiplier, memory);
+      }
+    }
+    call.communicator->tasks.fetch_sub(1);
+  });
 }
 
 }  // namespace stand_in
