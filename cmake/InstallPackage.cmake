@@ -19,4 +19,4 @@ configure_package_config_file(cmake/fedrunConfig.cmake.in "${PROJECT_BINARY_DIR}
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/fedrunConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/fedrunConfig.cmake" "${PROJECT_BINARY_DIR}/fedrunConfigVersion.cmake"
-  cmake/FindHDF5C.cmake cmake/FindLibTorch.cmake DESTINATION ${package_dir})
+  cmake/FindHDF5C.cmake cmake/FindLibTorch.cmake cmake/FindNCCL.cmake DESTINATION ${package_dir})

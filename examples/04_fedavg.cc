@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
 
   fedavg::RoundRecord total;
   double best_accuracy = 0;
+  const std::uint64_t rounds_before = federation.round();
   while (federation.round() < flags.rounds) {
     fedavg::RoundRecord round{.report = federation.run_round()};
     const std::uint64_t done = federation.round();
@@ -136,9 +137,12 @@ int main(int argc, char** argv) {
     if (is_first) show_clients(results, flags.is_hierarchical() ? "group" : "client");
   }
   records.write_weights(trainer.model());
-  if (is_first) {
+  if (!is_first) return 0;
+  if (federation.round() == rounds_before) {
+    fmt::print("nothing to train: {} rounds were done before, and --comm-round is {}\n", rounds_before, flags.rounds);
+  } else {
     fmt::print("{} rounds: {:.2f} s training, {:.2f} s communicating, {:.2f} s evaluating; best Test/Acc {:.2f} %\n",
-               flags.rounds, total.report.train_seconds, total.report.communicate_seconds, total.evaluate_seconds,
-               100 * best_accuracy);
+               federation.round() - rounds_before, total.report.train_seconds, total.report.communicate_seconds,
+               total.evaluate_seconds, 100 * best_accuracy);
   }
 }

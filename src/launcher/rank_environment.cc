@@ -55,6 +55,12 @@ PassedVariable parse_pass(const std::string& text, const RunEnv::Lookup& lookup)
   return {name, std::nullopt};
 }
 
+// NCCL looks for interfaces by itself unless it is told their names; it knows no networks such as 10.0.0.0/8.
+void tell_nccl_of_interfaces(const std::string& names_and_networks, Variables& variables) {
+  if (names_and_networks.find('/') != std::string::npos) return;
+  variables.set({"NCCL_SOCKET_IFNAME", '=' + names_and_networks});  // '=': exactly these, not what begins like them
+}
+
 }  // namespace
 
 std::vector<PassedVariable> rank_environment(const Options& options, const Placement& placement, int terminal_columns,
@@ -71,6 +77,9 @@ std::vector<PassedVariable> rank_environment(const Options& options, const Place
   }
   // One from our own environment belongs to a run that we are a rank of; empty is as good as unset.
   if (!gpus.empty() || lookup("FEDRUN_GPU_OF_RANK") != nullptr) variables.set({"FEDRUN_GPU_OF_RANK", gpu_list(gpus)});
+  if (options.network_interfaces && lookup("NCCL_SOCKET_IFNAME") == nullptr) {
+    tell_nccl_of_interfaces(*options.network_interfaces, variables);
+  }
   for (const auto& [name, value] : options.settings) variables.set({name, value});
   for (const std::string& text : options.pass) variables.set(parse_pass(text, lookup));
   // mpirun gives each rank a pseudo-terminal, so a rank cannot find out by itself.

@@ -1,4 +1,5 @@
-// Which environment variables reach the ranks: FEDRUN_* settings, what -x names, and the search paths on other hosts.
+// Which environment variables reach the ranks: FEDRUN_* settings, what -x names, the interfaces for NCCL, and the
+// search paths on other hosts.
 #pragma once
 
 #include <fedrun/core/run_env.h>

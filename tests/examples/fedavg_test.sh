@@ -95,7 +95,9 @@ CHECK
 
 # A run that goes on from a checkpoint ends with the same numbers as one that was never interrupted.
 fedavg 2 "${small[@]}" --deterministic --comm-round 2 --checkpoint-every 1 --run-dir "$work/resumed" >/dev/null
-fedavg 3 "${small[@]}" --deterministic --resume --run-dir "$work/resumed" | grep -F 'going on after round 2' >/dev/null
+fedavg 3 "${small[@]}" --deterministic --resume --run-dir "$work/resumed" >"$work/resumed.out"
+grep -F 'going on after round 2' "$work/resumed.out" >/dev/null
+grep '^2 rounds: ' "$work/resumed.out" >/dev/null
 PYTHONPATH=$work python3 - "$work" <<'CHECK'
 import json, sys
 def losses(run):
@@ -130,6 +132,7 @@ grep -E '^test_accuracy of 20 clients: worst 0.* \(client [0-9]+, [0-9]+ samples
 fedavg 1 "${small[@]}" --comm-round 3 --checkpoint-every 2 --run-dir "$work/cut" >/dev/null
 fedavg 1 "${small[@]}" --resume --run-dir "$work/cut" >/dev/null
 [[ $(grep -o '"round":[0-9]' "$work/cut/rounds.jsonl" | tr '\n' ' ') == '"round":0 "round":1 "round":2 "round":3 ' ]]
+fedavg 1 "${small[@]}" --resume --run-dir "$work/cut" --comm-round 2 | grep -F 'nothing to train: 2 rounds were done' >/dev/null
 
 # Clients that diverge or are late are left out; with too few of the others the run ends, after the attempts it has.
 expect_end() { # expect_end <text> <arguments of fedavg>

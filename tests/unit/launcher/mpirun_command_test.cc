@@ -145,6 +145,24 @@ TEST_F(RankEnvironment, SearchPathsGoToOtherHosts) {
   EXPECT_THAT(variables(), Contains(PassedVariable{"LD_LIBRARY_PATH", std::nullopt}));
 }
 
+TEST_F(RankEnvironment, NcclUsesTheInterfacesThatOpenMpiUses) {
+  const auto nccl = [&] {
+    for (const PassedVariable& variable : variables()) {
+      if (variable.name == "NCCL_SOCKET_IFNAME") return variable.value.value_or("as here");
+    }
+    return std::string("not told");
+  };
+  EXPECT_EQ(nccl(), "not told");
+  options.network_interfaces = "10.0.0.0/8,eth0";
+  EXPECT_EQ(nccl(), "not told");
+  options.network_interfaces = "eth0,ib0";
+  EXPECT_EQ(nccl(), "=eth0,ib0");
+  environment["NCCL_SOCKET_IFNAME"] = "^docker";
+  EXPECT_EQ(nccl(), "not told");
+  options.pass = {"NCCL_SOCKET_IFNAME=lo"};
+  EXPECT_EQ(nccl(), "lo");
+}
+
 TEST_F(RankEnvironment, FlagsWinOverTheEnvironment) {
   environment["FEDRUN_THREADS"] = "2";
   environment["FEDRUN_LOG_LEVEL"] = "info";
