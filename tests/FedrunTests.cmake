@@ -1,15 +1,26 @@
 # The functions that register tests, so that each folder lists only its files.
 
+function(fedrun_compile_as_test target)
+  target_compile_definitions(${target} PRIVATE FEDRUN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE ${ARGN})
+  fedrun_compile_privately(${target})
+  fedrun_compile_quickly(${target})
+  fedrun_reuse_torch_header(${target})
+endfunction()
+
 function(fedrun_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  target_compile_definitions(${name} PRIVATE FEDRUN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries(${name} PRIVATE ${arg_LINK})
-  fedrun_compile_privately(${name})
-  fedrun_compile_quickly(${name})
-  fedrun_reuse_torch_header(${name})
+  fedrun_compile_as_test(${name} ${arg_LINK})
+endfunction()
+
+# Tests that two programs run, compiled once; the programs list $<TARGET_OBJECTS:name> among their sources.
+function(fedrun_test_objects name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  add_library(${name} OBJECT ${arg_SOURCES})
+  fedrun_compile_as_test(${name} ${arg_LINK} GTest::gmock GTest::gtest)
 endfunction()
 
 add_custom_target(unit_tests)  # what the sanitizers build

@@ -18,8 +18,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   control().add("stream", -1);
   Machine& all = machine();
   const std::lock_guard lock(all.mutex);
-  reinterpret_cast<Stream*>(handle)->is_ending = true;  // its thread ends when it is through
-  all.changed.notify_all();
+  all.end(*reinterpret_cast<Stream*>(handle));
   return cudaSuccess;
 }
 

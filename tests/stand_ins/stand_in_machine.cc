@@ -28,7 +28,12 @@ Stream* Machine::stream_of(void* handle) {
 
 void Machine::put(Stream& stream, std::function<void()> task) {
   stream.tasks.push_back(std::move(task));
-  changed.notify_all();
+  stream.has_work.notify_one();
+}
+
+void Machine::end(Stream& stream) {
+  stream.is_ending = true;
+  stream.has_work.notify_one();
 }
 
 void Machine::wait_for(Stream& stream, std::unique_lock<std::mutex>& lock) {
@@ -64,7 +69,7 @@ void Machine::check(Stream& stream, const std::string& what, const Access& acces
 void Machine::work(Stream& stream) {
   std::unique_lock lock(mutex);
   while (true) {
-    changed.wait(lock, [&] { return !stream.tasks.empty() || stream.is_ending; });
+    stream.has_work.wait(lock, [&] { return !stream.tasks.empty() || stream.is_ending; });
     if (stream.tasks.empty()) break;
     auto task = std::move(stream.tasks.front());
     stream.tasks.pop_front();
@@ -73,7 +78,7 @@ void Machine::work(Stream& stream) {
     task();
     lock.lock();
     stream.is_busy = false;
-    changed.notify_all();
+    if (stream.tasks.empty()) changed.notify_all();
   }
   streams.erase(&stream);
   stream.worker.detach();

@@ -37,6 +37,7 @@ struct Stream {
   std::size_t index;
   VectorClock clock{};
   std::deque<std::function<void()>> tasks{};
+  std::condition_variable has_work{};  // for its thread alone: waking all of them for each task took most of the time
   bool is_busy = false;
   bool is_ending = false;
   std::thread worker{};
@@ -51,7 +52,7 @@ struct Event {
 class Machine {
  public:
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable changed;  // a stream has come to its end, or an event has happened
   std::map<const std::byte*, Allocation> allocations;  // by address
   std::set<Stream*> streams;
   VectorClock host_clock;
@@ -61,6 +62,7 @@ class Machine {
 
   // All of these with the mutex.
   void put(Stream& stream, std::function<void()> task);
+  void end(Stream& stream);  // when it is through
   void wait_for(Stream& stream, std::unique_lock<std::mutex>& lock);  // until it is through with all that is on it
   std::map<const std::byte*, Allocation>::iterator allocation_of(const void* data);
   void check(Stream& stream, const std::string& what, const Access& access);
