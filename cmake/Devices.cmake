@@ -1,7 +1,7 @@
 # Finds the CUDA toolkit and NCCL. A build with FEDRUN_CUDA needs both. Any other links neither; but where both are at hand, its
 # tests run the code for GPUs over stand-ins.
 # Result: FEDRUN_HAS_NCCL, and FEDRUN_NO_NCCL_REASON where that is off.
-set(oldest_nccl 2.19)
+set(oldest_nccl 2.18)
 set(FEDRUN_HAS_NCCL ON)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # LibTorch and NCCL share one, and so do we
 # Every architecture of the toolkit's, unless the user knows which GPUs there will be.

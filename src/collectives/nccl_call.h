@@ -1,10 +1,10 @@
 // Turns what NCCL returns into errors that say which call it was and what NCCL says about it.
 #pragma once
 
+#include <fedrun/collectives/nccl_2_18.h>
 #include <fedrun/collectives/types.h>
 #include <fedrun/core/error.h>
 #include <fmt/format.h>
-#include <nccl.h>
 
 #include <string>
 #include <string_view>

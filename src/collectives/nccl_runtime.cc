@@ -8,7 +8,8 @@
 namespace fedrun {
 namespace {
 
-constexpr int oldest_nccl = NCCL_VERSION(2, 19, 0);
+// A build with NCCL 2.19 or newer calls what 2.18 lacks.
+constexpr int oldest_minor = NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 0) ? 18 : 19;
 
 }  // namespace
 
@@ -23,8 +24,9 @@ GpuFinding find_gpu(std::optional<int> mapped, const Topology& topology) {
   if (count == 0) return {.why_not = fmt::format("host {} has no GPU", topology.host)};
   int version = 0;
   check_nccl(ncclGetVersion(&version), "ncclGetVersion");
-  if (version < oldest_nccl) {
-    return {.why_not = fmt::format("NCCL {} on host {} is too old: 2.19 or newer is needed", version, topology.host)};
+  if (version < NCCL_VERSION(2, oldest_minor, 0)) {
+    return {.why_not = fmt::format("NCCL {}.{}.{} on host {} is too old: this build needs 2.{} or newer",
+                                   version / 10000, version / 100 % 100, version % 100, topology.host, oldest_minor)};
   }
   if (mapped && *mapped >= count) {
     throw UsageError(
