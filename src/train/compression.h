@@ -10,7 +10,7 @@
 namespace fedrun {
 
 // Used by one optimizer, on the thread that runs backward. Buckets come in the same order on every rank; an
-// implementation may keep what it needs from step to step by the bucket's index.
+// implementation may keep what it needs from step to step by the bucket's memory.
 class Compression {
  public:
   virtual ~Compression() = default;

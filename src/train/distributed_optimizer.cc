@@ -4,6 +4,7 @@
 #include <fedrun/train/optimizer_parameters.h>
 #include <fedrun/train/stopwatch.h>
 #include <fedrun/train/tensor_buffer.h>
+#include <fedrun/train/tensor_collectives.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -69,7 +70,7 @@ GradientReducerOptions reducer_options(const DistributedOptimizerOptions& option
           .passes = options.backward_passes_per_step,
           .averages_passes = options.accumulation == Accumulation::mean,
           .predivide = options.gradient_predivide_factor,
-          .sparse_as_dense = options.sparse_as_dense,
+          .sparse_as_dense = options.sparse_as_dense || options.sharded,  // each rank steps parts of buckets
           .to_parts = options.sharded,
           .widens = options.master_weights};
 }
@@ -95,7 +96,7 @@ std::vector<std::string> describe_plan(const DistributedOptimizerOptions& option
 DistributedOptimizer::DistributedOptimizer(Communicator& group, std::unique_ptr<torch::optim::Optimizer> optimizer,
                                            const torch::OrderedDict<std::string, torch::Tensor>& named_parameters,
                                            const DistributedOptimizerOptions& options)
-    : group_(group), optimizer_(std::move(optimizer)) {
+    : group_(group), optimizer_(std::move(optimizer)), op_(options.op) {
   check_options(options);
   if (optimizer_ == nullptr) throw UsageError("DistributedOptimizer needs an optimizer to wrap, not a null pointer");
   std::vector<NamedParameter> parameters = name_parameters(*optimizer_, named_parameters, options);
@@ -104,6 +105,7 @@ DistributedOptimizer::DistributedOptimizer(Communicator& group, std::unique_ptr<
   reducer_ = std::make_unique<GradientReducer>(group, std::move(parameters), reducer_options(options));
   if (options.sharded) sharded_.emplace(group, *optimizer_, *reducer_);
   if (options.master_weights) masters_.emplace(*optimizer_, *reducer_);
+  parameter_groups_ = optimizer_->param_groups().size();
 }
 
 void DistributedOptimizer::zero_grad(bool set_to_none) {
@@ -113,6 +115,7 @@ void DistributedOptimizer::zero_grad(bool set_to_none) {
         "before backward() or after step()");
   }
   reducer_->drop_unreduced();
+  reduced_ = false;
   for (const NamedParameter& parameter : reducer_->parameters()) {
     torch::Tensor& gradient = parameter.tensor.mutable_grad();
     if (!gradient.defined()) continue;
@@ -129,6 +132,7 @@ void DistributedOptimizer::synchronize() {
     throw UsageError(
         "synchronize(): with Adasum each rank steps with its own gradients, so none are reduced before step()");
   }
+  check_parameter_groups();
   reducer_->synchronize();
   if (sharded_) sharded_->prepare();
   if (masters_) masters_->prepare();
@@ -137,7 +141,7 @@ void DistributedOptimizer::synchronize() {
 
 double DistributedOptimizer::clip_gradient_norm(double max_norm, double norm_type) {
   if (!(max_norm > 0)) throw UsageError(fmt::format("clip_gradient_norm: max_norm {} must be above 0", max_norm));
-  if (!reduced_ || reducer_->window_open()) synchronize();
+  if (!is_reduced()) synchronize();
   if (!sharded_) {
     std::vector<torch::Tensor> parameters = masters_ ? masters_->stepped() : std::vector<torch::Tensor>();
     if (!masters_) {
@@ -153,18 +157,20 @@ double DistributedOptimizer::clip_gradient_norm(double max_norm, double norm_typ
 }
 
 torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClosure& closure) {
+  check_parameter_groups();
   if (adasum_) adasum_->remember();
   torch::Tensor loss;
   if (closure) {
     // Optimizers such as LBFGS run backward several times in one step; each of them is reduced.
     loss = optimizer_->step([&] {
       const torch::AutoGradMode with_gradients(true);
-      torch::Tensor closure_loss = closure();
+      const torch::Tensor closure_loss = closure();
       finish_gradients();
-      return closure_loss;
+      // It decides about their steps and when they stop, which must be the same on all ranks.
+      return adasum_ ? closure_loss : allreduce(group_, closure_loss.detach(), {.op = op_});
     });
   } else {
-    if (!reduced_ || reducer_->window_open()) {
+    if (!is_reduced()) {
       if (skips_synchronize_ && !adasum_) {
         throw UsageError(
             "step() inside skip_synchronize(), but the gradients have not been reduced: call synchronize() first");
@@ -180,6 +186,18 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
   if (masters_) masters_->write_back();
   return loss;
 }
+
+bool DistributedOptimizer::is_reduced() const { return reduced_ && !reducer_->has_unreduced(); }
+
+void DistributedOptimizer::check_parameter_groups() const {
+  if (optimizer_->param_groups().size() == parameter_groups_) return;
+  throw UsageError(
+      fmt::format("the optimizer has {} parameter groups, and had {} when it was wrapped: nobody would reduce the "
+                  "gradients of new ones; add them before, or wrap an optimizer of their own",
+                  optimizer_->param_groups().size(), parameter_groups_));
+}
+
+NamedTensors DistributedOptimizer::master_weights() const { return masters_ ? masters_->named() : NamedTensors(); }
 
 // What the optimizer steps with is complete when this returns.
 void DistributedOptimizer::finish_gradients() {

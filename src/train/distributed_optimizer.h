@@ -64,7 +64,8 @@ class DistributedOptimizer {
   // Sharded, each rank has only its part of them: use clip_gradient_norm().
   void synchronize();
 
-  // After fewer backward passes than backward_passes_per_step, it reduces and steps with what there is.
+  // After fewer backward passes than backward_passes_per_step, it reduces and steps with what there is. A closure's
+  // loss is reduced as gradients are, so that optimizers which look at it, as LBFGS does, do the same on every rank.
   torch::Tensor step(const torch::optim::Optimizer::LossClosure& closure = nullptr);
 
   // Scales the reduced gradients of all parameters so that their norm is at most max_norm; returns the norm before.
@@ -106,6 +107,10 @@ class DistributedOptimizer {
   torch::optim::Optimizer& inner() { return *optimizer_; }
   Communicator& group() { return group_; }
   bool is_sharded() const { return sharded_.has_value(); }
+  // Does inner() hold only this rank's part of the state? A sharded one does from its first step on.
+  bool has_part_of_state() const { return sharded_ && sharded_->has_pieces(); }
+  // The f32 copies of parameters, under their names; none without that option.
+  NamedTensors master_weights() const;
   GradientReducer& reducer() { return *reducer_; }
 
   // Seconds that this rank has spent in communication, waiting for other ranks included.
@@ -113,6 +118,8 @@ class DistributedOptimizer {
 
  private:
   void finish_gradients();
+  bool is_reduced() const;  // synchronize() was called, and no gradient has arrived since
+  void check_parameter_groups() const;
 
   Communicator& group_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
@@ -120,7 +127,9 @@ class DistributedOptimizer {
   std::optional<ShardedStep> sharded_;
   std::optional<AdasumStep> adasum_;
   std::optional<MasterWeights> masters_;
-  bool reduced_ = false;  // synchronize() was called and no gradient has arrived since
+  ReduceOp op_;
+  std::size_t parameter_groups_ = 0;
+  bool reduced_ = false;  // synchronize() was called, and neither step() nor zero_grad() since
   bool skips_synchronize_ = false;
   double communication_seconds_ = 0;
 };

@@ -13,9 +13,10 @@
 namespace fedrun {
 
 struct GradientBucket {
-  std::size_t index = 0;           // the same on every rank, and for as long as the optimizer lives
-  std::string name{};              // of the operation that reduces it
-  std::shared_ptr<Memory> memory;  // shared with the gradients, which users may keep longer than the optimizer
+  std::size_t index = 0;  // the same on every rank; another bucket's after the optimizer has planned anew
+  std::string name{};     // of the operation that reduces it
+  std::shared_ptr<Memory>
+      memory;  // what tells buckets apart; shared with the gradients, which users may keep longer than the optimizer
   Buffer buffer{};                 // all of the memory; zeros between the gradients
   std::vector<std::size_t> parts;  // how many elements belong to each rank, where only one of them steps each
   std::vector<BucketSlot> slots;

@@ -6,6 +6,7 @@
 #include <fedrun/train/stopwatch.h>
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -30,6 +31,14 @@ std::string name_of(std::string_view reducer, std::size_t index, const std::vect
 bool lie_alike(const torch::Tensor& one, const torch::Tensor& other) {
   return one.strides() == other.strides() && one.is_non_overlapping_and_dense() && one.dtype() == other.dtype() &&
          one.device() == other.device();
+}
+
+// torch::autograd::grad() calls hooks as well, but its gradients are the caller's, and do not become .grad.
+bool is_for_accumulation(const torch::Tensor& parameter) {
+  const auto* const nodes = torch::autograd::get_current_graph_task_exec_info();
+  if (nodes == nullptr || nodes->empty()) return true;  // a plain backward()
+  const auto node = nodes->find(torch::autograd::impl::grad_accumulator(parameter).get());
+  return node != nodes->end() && node->second.needed_;
 }
 
 // memcpy goes past the caches where the gradient is larger than they are, which Torch's copy does not.
@@ -118,7 +127,7 @@ torch::Tensor GradientReducer::widened_gradient(std::size_t parameter) const {
 void GradientReducer::widen(std::size_t parameter) {
   Slot& slot = slots_[parameter];
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
-  buckets_[slot.bucket].streams.gather_into_current(gradient.device());
+  buckets_[slot.bucket]->streams.gather_into_current(gradient.device());
   if (slot.holds_window) {
     slot.gradient.add_(gradient);
   } else {
@@ -130,12 +139,13 @@ void GradientReducer::widen(std::size_t parameter) {
 
 std::size_t GradientReducer::bucket_count() const { return buckets_.size(); }
 
-const GradientBucket& GradientReducer::bucket(std::size_t index) const { return buckets_[index].contents; }
+const GradientBucket& GradientReducer::bucket(std::size_t index) const { return buckets_[index]->contents; }
 
 // With no .grad yet, the fresh gradient is copied into the bucket and autograd adopts that as .grad: one copy, no
 // zeroing, no addition. Otherwise .grad lies in the bucket already and autograd adds to it. On a GPU, where each copy
 // would be a launch, it stays where it is until all of the bucket is copied at once.
 torch::Tensor GradientReducer::move_into_bucket(std::size_t parameter, const torch::Tensor& gradient) {
+  if (!is_for_accumulation(parameters_[parameter].tensor)) return gradient;
   const std::lock_guard lock(mutex_);
   Slot& slot = slots_[parameter];
   if (slot.passes == options_.passes) {
@@ -167,9 +177,9 @@ void GradientReducer::gradient_arrived(std::size_t parameter) {
     if (std::ranges::find(arrivals_, parameter) == arrivals_.end()) arrivals_.push_back(parameter);
   } else if (is_widened(parameter)) {
     widen(parameter);
-    buckets_[slot.bucket].streams.add_current(slot.gradient.device());
+    buckets_[slot.bucket]->streams.add_current(slot.gradient.device());
   } else if (!gradient.device().is_cpu()) {
-    buckets_[slot.bucket].streams.add_current(gradient.device());
+    buckets_[slot.bucket]->streams.add_current(gradient.device());
   } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
     // Not adopted when it was sparse, when autograd cloned it (create_graph), or when the user put another in its
     // place.
@@ -179,13 +189,13 @@ void GradientReducer::gradient_arrived(std::size_t parameter) {
   if (!is_reducing_) return;
   passes_ = std::max(passes_, ++slot.passes);
   if (!slot.gradient.defined() || slot.passes < options_.passes) return;
-  --buckets_[slot.bucket].missing;
+  --buckets_[slot.bucket]->missing;
   launch_complete_buckets();
 }
 
 void GradientReducer::launch_complete_buckets() {
   const Stopwatch stopwatch(communication_seconds_);
-  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_].missing == 0) launch(buckets_[next_bucket_++]);
+  while (next_bucket_ < buckets_.size() && buckets_[next_bucket_]->missing == 0) launch(*buckets_[next_bucket_++]);
 }
 
 // What lies on a GPU outside of the bucket is copied into it, in one launch where it lies alike.
@@ -211,8 +221,31 @@ void GradientReducer::pack_on_device(LiveBucket& bucket) {
   for (const torch::Tensor& gradient : copied) keep_for_current_stream(gradient);
 }
 
+// A gradient that the user has made by other means than backward(), such as zeros for an empty batch, counts like any
+// other.
+void GradientReducer::take_in_gradient_of_user(std::size_t parameter) {
+  Slot& slot = slots_[parameter];
+  if (!is_of_user(parameter)) return;
+  torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
+  slot.touched = true;
+  if (is_widened(parameter)) {
+    widen(parameter);
+  } else if (gradient.device().is_cpu()) {  // on a GPU, all of the bucket is copied at once
+    slot.gradient.copy_(gradient);
+    gradient = slot.gradient.detach();
+  }
+}
+
+bool GradientReducer::is_of_user(std::size_t parameter) const {
+  const Slot& slot = slots_[parameter];
+  const torch::Tensor& gradient = parameters_[parameter].tensor.grad();
+  if (!gradient.defined() || gradient.is_sparse()) return false;
+  return !slot.gradient.defined() || gradient.data_ptr() != slot.gradient.data_ptr();
+}
+
 void GradientReducer::launch(LiveBucket& bucket) {
   const torch::Device device = bucket.contents.device();
+  for (const BucketSlot& place : bucket.contents.slots) take_in_gradient_of_user(place.parameter);
   if (!device.is_cpu()) {
     pack_on_device(bucket);
     bucket.contents.buffer.stream = handle_of(current_stream(device));
@@ -256,10 +289,10 @@ void GradientReducer::finish_alone() {
 
 void GradientReducer::reduce_window() {
   complete_partial_mean();
-  for (; next_bucket_ < buckets_.size(); ++next_bucket_) launch(buckets_[next_bucket_]);
+  for (; next_bucket_ < buckets_.size(); ++next_bucket_) launch(*buckets_[next_bucket_]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& gradient = parameters_[i].tensor.grad();
-    const bool is_used = slots_[i].touched && has_gradient(i);
+    const bool is_used = (slots_[i].touched && has_gradient(i)) || is_of_user(i);
     used_[i] = !is_used ? unused : gradient.defined() && gradient.is_sparse() ? sparse : dense;
   }
   group_.allreduce(used_, {.op = ReduceOp::max, .name = name_ + ", use of parameters"});
@@ -321,8 +354,7 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
   const std::size_t first_new = buckets_.size();
   for (const Bucket& bucket : plan_buckets(planned, order_of_arrival(parameters), options_.buckets)) {
     const std::size_t bytes = bucket.elements * size_of(bucket.type);
-    LiveBucket& live = buckets_.emplace_back();
-    GradientBucket& contents = live.contents;
+    GradientBucket& contents = buckets_.emplace_back(std::make_unique<LiveBucket>())->contents;
     contents.index = buckets_.size() - 1;
     contents.name = name_of(name_, contents.index, bucket.slots, parameters_);
     const torch::Device device = parameters_[bucket.slots.front().parameter].tensor.device();
@@ -347,7 +379,7 @@ void GradientReducer::place(const std::vector<std::size_t>& parameters) {
     }
   }
   // When all are there: memory cannot be allocated while a GPU's operation is being launched.
-  for (std::size_t i = first_new; i < buckets_.size(); ++i) launch(buckets_[i]);
+  for (std::size_t i = first_new; i < buckets_.size(); ++i) launch(*buckets_[i]);
   arrivals_.clear();
 }
 
@@ -363,9 +395,9 @@ void GradientReducer::reduce_sparse() {
 
 void GradientReducer::wait_for_all() {
   std::exception_ptr first;
-  for (LiveBucket& bucket : buckets_) {
+  for (const auto& bucket : buckets_) {
     try {
-      wait_for_result(*bucket.reduction, bucket.contents.device());
+      wait_for_result(*bucket->reduction, bucket->contents.device());
     } catch (const Error&) {
       if (!first) first = std::current_exception();  // the others still have to end before their memory is used again
     }
@@ -374,9 +406,9 @@ void GradientReducer::wait_for_all() {
 }
 
 void GradientReducer::close_window() {
-  for (LiveBucket& bucket : buckets_) {
-    bucket.reduction.reset();
-    bucket.missing = bucket.contents.slots.size();
+  for (const auto& bucket : buckets_) {
+    bucket->reduction.reset();
+    bucket->missing = bucket->contents.slots.size();
   }
   for (Slot& slot : slots_) {
     slot.passes = 0;
@@ -386,6 +418,8 @@ void GradientReducer::close_window() {
   next_bucket_ = 0;
   passes_ = 0;
 }
+
+bool GradientReducer::has_unreduced() const { return std::ranges::any_of(slots_, &Slot::touched); }
 
 void GradientReducer::drop_unreduced() {
   for (Slot& slot : slots_) slot.touched = slot.holds_window = false;

@@ -63,6 +63,9 @@ class GradientReducer {
   bool window_open() const { return passes() > 0; }
   int passes() const { return passes_; }
 
+  // Have any arrived since then, also such that are only added up on this rank?
+  bool has_unreduced() const;
+
   // Forgets what was only added up. The gradients themselves are the caller's.
   void drop_unreduced();
 
@@ -92,6 +95,8 @@ class GradientReducer {
   void gradient_arrived(std::size_t parameter);
   void launch_complete_buckets();
   void launch(LiveBucket& bucket);
+  void take_in_gradient_of_user(std::size_t parameter);
+  bool is_of_user(std::size_t parameter) const;
   void pack_on_device(LiveBucket& bucket);
   void widen(std::size_t parameter);
   bool has_gradient(std::size_t parameter) const;
@@ -109,9 +114,9 @@ class GradientReducer {
   Communicator& group_;
   std::vector<NamedParameter> parameters_;
   GradientReducerOptions options_;
-  std::string name_;         // of this reducer, as the others call it
-  std::vector<Slot> slots_;  // by parameter
-  std::vector<LiveBucket> buckets_;
+  std::string name_;                                  // of this reducer, as the others call it
+  std::vector<Slot> slots_;                           // by parameter
+  std::vector<std::unique_ptr<LiveBucket>> buckets_;  // each stays where it is: compressions refer to it
   std::vector<std::size_t> arrivals_;  // parameters without a place, in the order of their first gradients
   std::vector<std::uint8_t> used_;     // by parameter: what any rank had for it in the last window
   std::size_t next_bucket_ = 0;        // the first that has not been launched in this window

@@ -14,7 +14,7 @@ MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer, GradientReducer
     const torch::Tensor& parameter = reducer.parameters()[i].tensor;
     if (!reducer.is_widened(i)) continue;
     const torch::Tensor weights = parameter.detach().to(torch::kFloat32).set_requires_grad(true);
-    masters_.push_back({i, weights});
+    remember(masters_.emplace_back(Master{i, weights}));
     master_of.emplace(parameter.unsafeGetTensorImpl(), weights);
   }
   for (auto& group : optimizer.param_groups()) {
@@ -25,16 +25,48 @@ MasterWeights::MasterWeights(torch::optim::Optimizer& optimizer, GradientReducer
   }
 }
 
+const torch::Tensor& MasterWeights::parameter_of(const Master& master) const {
+  return reducer_.parameters()[master.parameter].tensor;
+}
+
+void MasterWeights::remember(Master& master) const {
+  const torch::Tensor& parameter = parameter_of(master);
+  master.data = parameter.const_data_ptr();
+  master.version = parameter._version();
+}
+
+// Elements that still are the master's, rounded, keep what rounding has left out.
+void MasterWeights::follow_parameter(Master& master) const {
+  const torch::NoGradGuard no_grad;
+  const torch::Tensor& parameter = parameter_of(master);
+  if (parameter.const_data_ptr() == master.data && parameter._version() == master.version) return;
+  const torch::Tensor is_same = parameter == master.weights.to(parameter.scalar_type());
+  master.weights.copy_(torch::where(is_same, master.weights, parameter.to(torch::kFloat32)));
+  remember(master);
+}
+
 void MasterWeights::prepare() {
-  for (const auto& [parameter, weights] : masters_) weights.mutable_grad() = reducer_.widened_gradient(parameter);
+  for (Master& master : masters_) {
+    follow_parameter(master);
+    master.weights.mutable_grad() = reducer_.widened_gradient(master.parameter);
+  }
 }
 
 void MasterWeights::write_back() {
   const torch::NoGradGuard no_grad;
-  for (const auto& [parameter, weights] : masters_) {
-    torch::Tensor rounded = reducer_.parameters()[parameter].tensor;
-    rounded.copy_(weights);
+  for (Master& master : masters_) {
+    torch::Tensor rounded = parameter_of(master);
+    rounded.copy_(master.weights);
+    remember(master);
   }
+}
+
+NamedTensors MasterWeights::named() const {
+  NamedTensors tensors;
+  for (const Master& master : masters_) {
+    tensors.emplace_back(reducer_.parameters()[master.parameter].name, master.weights);
+  }
+  return tensors;
 }
 
 std::vector<torch::Tensor> MasterWeights::stepped() const {

@@ -141,4 +141,14 @@ void broadcast_optimizer_state(Communicator& group, Optimizer& optimizer, const 
                  [&] { without_backtrace([&] { load(bytes, optimizer, group.rank() == options.root); }); });
 }
 
+void broadcast_optimizer_state(Communicator& group, DistributedOptimizer& optimizer, const BroadcastOptions& options) {
+  if (optimizer.has_part_of_state()) {
+    throw UsageError(
+        "broadcast_optimizer_state: this optimizer is sharded and has stepped, so that each rank has the state of "
+        "other "
+        "elements: call it before the first step");
+  }
+  broadcast_optimizer_state(group, optimizer.inner(), options);
+}
+
 }  // namespace fedrun

@@ -29,9 +29,9 @@ ShardedStep::ShardedStep(Communicator& group, torch::optim::Optimizer& optimizer
   check_kind(optimizer);
   std::unordered_map<const void*, std::size_t> option_groups;
   for (std::size_t i = 0; i < optimizer.param_groups().size(); ++i) {
-    auto& parameters = optimizer.param_groups()[i].params();
-    for (const torch::Tensor& parameter : parameters) option_groups[parameter.unsafeGetTensorImpl()] = i;
-    parameters.clear();
+    for (const torch::Tensor& parameter : optimizer.param_groups()[i].params()) {
+      option_groups[parameter.unsafeGetTensorImpl()] = i;
+    }
   }
   for (const NamedParameter& parameter : reducer.parameters()) {
     option_groups_.push_back(option_groups.at(parameter.tensor.unsafeGetTensorImpl()));
@@ -58,15 +58,21 @@ void ShardedStep::take_in(const GradientBucket& bucket) {
   }
 }
 
-// Hands the pieces of a parameter that belong to this rank to the optimizer, with the state that it has for them.
+// Hands the pieces of a parameter that belong to this rank to the optimizer in place of the parameter, with the state
+// that it has for them.
 void ShardedStep::cut(const GradientBucket& bucket, const BucketSlot& slot) {
   const torch::Tensor& tensor = reducer_.parameters()[slot.parameter].tensor;
   const std::shared_ptr<Memory>& memory = parameters_.back();
   const std::size_t first_own = bucket.first_of(group_.rank());
   const std::size_t end = std::min(slot.first_element + static_cast<std::size_t>(tensor.numel()),
                                    first_own + bucket.parts[static_cast<std::size_t>(group_.rank())]);
-  const auto known = optimizer_.state().find(tensor.unsafeGetTensorImpl());
+  std::unique_ptr<torch::optim::OptimizerParamState> whole_state;
+  if (const auto known = optimizer_.state().find(tensor.unsafeGetTensorImpl()); known != optimizer_.state().end()) {
+    whole_state = std::move(known->second);
+    optimizer_.state().erase(known);
+  }
   auto& stepped = optimizer_.param_groups()[option_groups_[slot.parameter]].params();
+  std::erase_if(stepped, [&](const torch::Tensor& parameter) { return parameter.is_same(tensor); });
   const std::size_t longest = tensor.device().is_cpu() ? piece_elements : end;  // a GPU wants few launches
   for (std::size_t first = std::max(slot.first_element, first_own); first < end; first += longest) {
     const std::size_t elements = std::min(longest, end - first);
@@ -74,12 +80,11 @@ void ShardedStep::cut(const GradientBucket& bucket, const BucketSlot& slot) {
         pieces_.emplace_back(Piece{slot.parameter, tensor_in(memory, first, elements, tensor.options()),
                                    tensor_in(bucket.memory, first, elements, tensor.options())});
     stepped.push_back(piece.elements);
-    if (known != optimizer_.state().end()) {
+    if (whole_state) {
       optimizer_.state()[piece.elements.unsafeGetTensorImpl()] =
-          slice_state(*known->second, tensor, first - slot.first_element, elements);
+          slice_state(*whole_state, tensor, first - slot.first_element, elements);
     }
   }
-  optimizer_.state().erase(tensor.unsafeGetTensorImpl());
 }
 
 bool ShardedStep::was_used(const GradientBucket& bucket) const {
@@ -119,7 +124,11 @@ double ShardedStep::gradient_norm(double norm_type) const {
   for (const Piece& piece : pieces_) {
     if (!reducer_.was_used(piece.parameter)) continue;
     const auto norm = piece.gradient.norm(norm_type, torch::kFloat64).item<double>();
-    total = is_maximum ? std::max(total, norm) : total + std::pow(norm, norm_type);
+    if (!is_maximum) {
+      total += std::pow(norm, norm_type);
+    } else if (norm > total || std::isnan(norm)) {
+      total = norm;
+    }
   }
   group_.allreduce(std::span(&total, 1), {.op = is_maximum ? ReduceOp::max : ReduceOp::sum});
   return is_maximum ? total : std::pow(total, 1 / norm_type);

@@ -29,6 +29,9 @@ class ShardedStep {
   // After it has stepped: every rank receives what the others have stepped.
   void share();
 
+  // Has the optimizer got pieces yet? Until a parameter's first gradient it has the whole parameter.
+  bool has_pieces() const { return !parameters_.empty(); }
+
   // The norm of all gradients, of which this rank has a part. Collective.
   double gradient_norm(double norm_type) const;
   void scale_gradients(double factor) const;

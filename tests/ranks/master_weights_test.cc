@@ -1,6 +1,8 @@
 // Models of 16 bits whose optimizer steps f32 copies of their parameters.
 #include <fedrun/core/error.h>
+#include <fedrun/train/broadcast.h>
 #include <fedrun/train/distributed_optimizer.h>
+#include <fedrun/train/join_scope.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,6 +29,9 @@ class OneWeight {
   void backward(double gradient) { (weight_ * gradient).sum().backward(); }
   void step() { optimizer_->step(); }
   double value() const { return weight_.detach().to(torch::kFloat64).item<double>(); }
+  torch::Tensor parameter() const { return weight_; }
+  // As torch::load does it.
+  void load(double value) { weight_.set_data(torch::full_like(weight_, value)); }
   double master() { return optimizer_->inner().param_groups()[0].params()[0].item<double>(); }
   DistributedOptimizer& optimizer() { return *optimizer_; }
 
@@ -115,6 +120,43 @@ TEST(MasterWeights, TrainLikeAModelOfSinglePrecision) {
   const torch::Tensor mine = narrow->weight.detach().to(torch::kFloat32).cpu().contiguous();
   const auto all = world().allgather(std::span(mine.const_data_ptr<float>(), static_cast<std::size_t>(mine.numel())));
   for (const auto& other : all) EXPECT_EQ(other, all.front());
+}
+
+TEST(MasterWeights, FollowAParameterThatOthersWriteTo) {
+  OneWeight weight(torch::kBFloat16, {.master_weights = true}, small);
+  weight.backward(1);
+  weight.step();
+  EXPECT_EQ(weight.master(), 1 - small);
+  weight.load(rank() == 0 ? 2 : 3);  // as from a checkpoint, on one rank
+  broadcast_tensors(world(), {{"weight", weight.parameter()}});
+  weight.optimizer().zero_grad();
+  weight.backward(1);
+  weight.step();
+  EXPECT_EQ(weight.master(), 2 - small);
+  EXPECT_EQ(weight.value(), 2);
+}
+
+TEST(MasterWeights, AreTheSameOnAllRanksAfterJoin) {
+  torch::manual_seed(3);
+  auto model = test::here(torch::nn::Linear(8, 4));
+  model->to(torch::kBFloat16);
+  broadcast_parameters(world(), *model);
+  DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 1.0 / 512),
+                                 model->named_parameters(), {.master_weights = true});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    join_scope(optimizer, *model, [&] {
+      for (int step = 0; step < 3 + 2 * rank(); ++step) {
+        optimizer.zero_grad();
+        model->forward(test::randn({6, 8}).to(torch::kBFloat16)).square().mean().backward();
+        optimizer.step();
+      }
+    });
+  }
+  for (const auto& [name, weights] : optimizer.master_weights()) {
+    const torch::Tensor mine = weights.detach().cpu().contiguous();
+    const auto all = world().allgather(std::span(mine.const_data_ptr<float>(), static_cast<std::size_t>(mine.numel())));
+    for (const auto& other : all) EXPECT_EQ(other, all.front()) << name;
+  }
 }
 
 TEST(MasterWeights, AParameterThatNoRankUsedStays) {

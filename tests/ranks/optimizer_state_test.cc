@@ -1,8 +1,12 @@
 // Every optimizer of Torch: after the broadcast each rank has the root's options and state, and steps as the root does.
+#include <fedrun/core/error.h>
 #include <fedrun/train/broadcast.h>
 #include <fedrun/train/distributed_optimizer.h>
 #include <fedrun/train/optimizer_state.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 #include "support/rank_test.h"
 
@@ -169,10 +173,33 @@ TEST(OptimizerState, InsideADistributedOptimizer) {
   };
   train();
   broadcast_parameters(world(), *model);
-  broadcast_optimizer_state(world(), optimizer.inner());
+  broadcast_optimizer_state(world(), optimizer);
   EXPECT_EQ(optimizer.inner().param_groups()[0].options().get_lr(), 0.25);
   train();
   EXPECT_EQ(sum_over(world(), model->bias.sum().item<double>()), ranks() * model->bias.sum().item<double>());
+}
+
+TEST(OptimizerState, OfAShardedOptimizerCanBeLoadedBeforeItsFirstStep) {
+  torch::nn::Linear model = make_model();
+  const auto make = [&] { return std::make_unique<SGD>(model->parameters(), SGDOptions(0.25).momentum(0.5)); };
+  auto earlier = make();
+  model->forward(torch::ones({1, 3})).sum().backward();
+  if (rank() == 0) earlier->step();
+  std::ostringstream saved;
+  torch::save(*earlier, saved);
+  model->zero_grad();
+
+  DistributedOptimizer optimizer(world(), make(), model->named_parameters(), {.sharded = true});
+  std::istringstream file(saved.str());
+  if (rank() == 0) torch::load(optimizer.inner(), file);
+  broadcast_parameters(world(), *model);
+  broadcast_optimizer_state(world(), optimizer);
+  const torch::Tensor before = model->bias.detach().clone();
+  model->forward(torch::ones({1, 3})).sum().backward();
+  optimizer.step();
+  EXPECT_TRUE(torch::allclose(model->bias, before - 0.25 * 1.5));  // momentum of the earlier step
+  EXPECT_THAT([&] { broadcast_optimizer_state(world(), optimizer); },
+              testing::ThrowsMessage<UsageError>(testing::HasSubstr("call it before the first step")));
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
@@ -154,6 +156,50 @@ TEST(ShardedStep, CutsParametersThatAreLargerThanAPiece) {
     return flat(*model);
   };
   EXPECT_TRUE(torch::equal(train_large(false), train_large(true)));
+}
+
+TEST(ShardedStep, CutsTheStateOfLargeParameters) {
+  const auto go_on = [](bool sharded) {
+    torch::manual_seed(1);
+    auto model = test::here(torch::nn::Linear(700, 333));
+    const auto backward = [&] { model->forward(test::randn({4, 700})).square().mean().backward(); };
+    auto plain = std::make_unique<torch::optim::Adam>(model->parameters());
+    backward();
+    plain->step();
+    DistributedOptimizer optimizer(world(), std::move(plain), model->named_parameters(), {.sharded = sharded});
+    for (int step = 0; step < 2; ++step) {
+      optimizer.zero_grad();
+      backward();
+      optimizer.step();
+    }
+    return flat(*model);
+  };
+  EXPECT_TRUE(torch::equal(go_on(false), go_on(true)));
+}
+
+TEST(ShardedStep, TrainsEmbeddingsWithSparseGradients) {
+  if (test::on_gpu()) GTEST_SKIP() << "the stand-in for a GPU has no sparse tensors";
+  const auto train_embedding = [](bool sharded) {
+    torch::manual_seed(5);
+    torch::nn::Embedding model(torch::nn::EmbeddingOptions(40, 8).sparse(true));
+    DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 0.1),
+                                   model->named_parameters(), {.sharded = sharded});
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_grad();
+      model->forward(torch::tensor({step, test::rank() + 7, 39})).square().sum().backward();
+      optimizer.step();
+    }
+    return flat(*model);
+  };
+  EXPECT_TRUE(torch::allclose(train_embedding(false), train_embedding(true), 1e-6, 1e-7));
+}
+
+TEST(ShardedStep, ShowsNansInTheNorm) {
+  auto model = make_model();
+  DistributedOptimizer optimizer(world(), std::make_unique<torch::optim::SGD>(model->parameters(), 0.1),
+                                 model->named_parameters(), {.sharded = true});
+  (model->parameters()[0].sum() * std::numeric_limits<double>::quiet_NaN()).backward();
+  EXPECT_TRUE(std::isnan(optimizer.clip_gradient_norm(1, std::numeric_limits<double>::infinity())));
 }
 
 TEST(ShardedStep, LeavesUnusedAndFrozenParametersAlone) {
