@@ -30,8 +30,9 @@ class Training {
     client_groups_.emplace(clients, flags.client_groups, flags.seed);
     group_trainer_.emplace(trainer, *client_groups_, std::make_unique<FedAvg>(),
                            GroupTrainerOptions{.inner_rounds = flags.inner_rounds, .members = flags.federation});
-    federation_.emplace(groups, *group_trainer_, *client_groups_, flags.make_algorithm(),
-                        FederationOptions{.clients_per_round = flags.client_groups, .sums = flags.federation.sums});
+    federation_.emplace(
+        groups, *group_trainer_, *client_groups_, flags.make_algorithm(),
+        FederationOptions{.clients_per_round = flags.client_groups, .seed = flags.seed, .sums = flags.federation.sums});
   }
 
   Federation& federation() { return *federation_; }

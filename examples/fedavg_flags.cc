@@ -60,7 +60,7 @@ cxxopts::Options make_options() {
     ("min-clients", "with fewer that finish, a round has failed", value<std::size_t>()->default_value("1"))
     ("round-attempts", "how often a round is tried, each time with other clients, before the run ends", value<int>()->default_value("1"))
     ("client-timeout", "seconds after which a client is left out; 0: never", value<double>()->default_value("0"))
-    ("deterministic", "the same bits on any number of ranks; one thread each")
+    ("deterministic", "the same weights to the bit on any number of ranks; one thread each")
     ("run-dir", "directory for config.json, rounds.jsonl, TensorBoard's events, partition.json, model.safetensors and checkpoints", value<string>()->default_value(""))
     ("checkpoint-every", "save into --run-dir after every so many rounds; 0: never", value<std::uint64_t>()->default_value("0"))
     ("resume", "go on with the run in --run-dir, from the start if it has no checkpoint")
@@ -148,6 +148,10 @@ void check(const cxxopts::ParseResult& parsed, const Flags& flags) {
   if (flags.algorithm == "scaffold" && flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd) {
     throw UsageError("--algorithm scaffold needs --client-optimizer sgd: it computes with its steps");
   }
+  // Adam would ignore it, and FedNova count adam's steps as if they had it.
+  if (flags.training.momentum != 0 && flags.training.optimizer != fedrun::fl::ClientOptimizer::sgd) {
+    throw UsageError("--momentum needs --client-optimizer sgd: adam has none to set");
+  }
   if (!parsed["gpu-mapping-file"].as<string>().empty() || !parsed["gpu-mapping-key"].as<string>().empty()) {
     throw UsageError(
         "GPUs are given to ranks before they start: fedrun --gpu-mapping FILE --gpu-mapping-key KEY … fedavg …");
@@ -195,7 +199,8 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
   const cxxopts::ParseResult& parsed = *found;
   const auto number = [&](const char* flag) { return parsed[flag].as<double>(); };
   const auto text = [&](const char* flag) { return parsed[flag].as<string>(); };
-  const bool is_check = parsed.count("ci") != 0;
+  const auto is_on = [&](const char* flag) { return parsed[flag].as<bool>(); };  // --ci=false counts as given, too
+  const bool is_check = is_on("ci");
   if (!(number("client-timeout") >= 0)) throw UsageError("--client-timeout must not be negative");
 
   Flags flags{.dataset = text("dataset"),
@@ -213,8 +218,8 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
               .run_dir = text("run-dir"),
               .rounds_between_checkpoints =
                   is_check && !text("run-dir").empty() ? 1 : parsed["checkpoint-every"].as<std::uint64_t>(),
-              .resumes = parsed.count("resume") != 0,
-              .tests_clients = is_check || parsed.count("client-table") != 0,
+              .resumes = is_on("resume"),
+              .tests_clients = is_check || is_on("client-table"),
               .is_check = is_check,
               .groups = parse_groups(text("groups")),
               .algorithm = text("algorithm"),
@@ -247,7 +252,7 @@ std::optional<Flags> read_flags(int argc, char** argv, int rank) {
       .buffers = parse_named<BufferRule>(
           parsed, "buffers",
           {{"average", BufferRule::average}, {"local", BufferRule::local}, {"skip", BufferRule::skip}}),
-      .sums = parsed.count("deterministic") != 0 ? SumOrder::exact : SumOrder::fast,
+      .sums = is_on("deterministic") ? SumOrder::exact : SumOrder::fast,
       .clip_norm = number("clip-norm"),
       .noise_multiplier = number("noise-multiplier")};
   for (const cxxopts::KeyValue& argument : parsed.arguments()) flags.given[argument.key()] = argument.value();

@@ -65,6 +65,8 @@ Records::Records(const Flags& flags, const Data& data, int rank, std::uint64_t f
   open("config.json")
       << json{{"flags", flags.given}, {"partition_hash", fmt::format("{:016x}", data.partition.hash())}}.dump(2)
       << '\n';
+  // Otherwise a later --resume would go on with the run that was here before.
+  if (!flags.resumes) fedrun::fl::remove_checkpoint(directory_);
   const std::string earlier = lines_before(directory_ / "rounds.jsonl", first_round);
   rounds_ = open("rounds.jsonl");
   rounds_ << earlier << std::flush;

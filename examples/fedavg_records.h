@@ -24,8 +24,8 @@ struct RoundRecord {
 // Does nothing without --run-dir, and on ranks other than 0.
 class Records {
  public:
-  // A run that is resumed keeps the rounds before the first one to come. Throws UsageError where nothing can be
-  // written.
+  // A run that is resumed keeps the rounds before the first one to come; otherwise an earlier run's checkpoint is
+  // removed as well. Throws UsageError where nothing can be written.
   Records(const Flags& flags, const Data& data, int rank, std::uint64_t first_round);
 
   void write(const RoundRecord& round);

@@ -53,7 +53,7 @@ void append_cifar_file(const std::filesystem::path& path, CifarKind kind, ImageS
   std::vector<std::uint8_t> record(form.label_bytes + image_bytes);
   for (size_t count = 0;; ++count) {
     const size_t got = file.read(record);
-    if (got == 0 && !file.cut_off()) return;
+    if (got == 0 && count > 0 && !file.cut_off()) return;
     if (got < record.size()) {
       throw UsageError(
           fmt::format("{} ends in the middle of image {}, after {} of its {} bytes: get the file again, and "

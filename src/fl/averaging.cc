@@ -101,8 +101,8 @@ void Averaging::train_client(const TrainingKey& key, std::size_t position, const
   sum_.add(0, training_.message(), weight);
   sum_.add_number(weight_sum, weight);
   sum_.add_number(sample_sum, samples / totals.samples);
-  sum_.add_number(scalar_sum, weight * work.scalar);
-  sum_.add_number(loss_sum, weight * work.loss);
+  sum_.add_number(scalar_sum, work.scalar, weight);
+  sum_.add_number(loss_sum, work.loss, weight);
 }
 
 void Averaging::apply(const RoundReport& report) {
@@ -118,11 +118,13 @@ void Averaging::apply(const RoundReport& report) {
                                                      .scalar = sum_.number(scalar_sum) / weight});
     global_.narrow(0, weights, state - weights).add_(average.narrow(0, weights, state - weights));
   }
+  training_.keep_learnt_buffers();
   give_model_to(std::nullopt);
 }
 
 void Averaging::discard() {
   algorithm_.discard();
+  training_.forget_learnt_buffers();
   give_model_to(std::nullopt);
 }
 

@@ -137,6 +137,7 @@ LocalResult ClassificationTrainer::train(LocalTask& task) {
     }
   }
   result.loss = samples_seen == 0 ? 0 : loss_sum / static_cast<double>(samples_seen);
+  result.loss_samples = static_cast<double>(samples_seen);
   return result;
 }
 

@@ -6,7 +6,10 @@
 #include <fedrun/fl/group_state.h>
 #include <fedrun/train/tensor_collectives.h>
 
+#include <array>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace fedrun::fl {
 namespace {
@@ -68,6 +71,7 @@ ClientWork ClientTraining::run(const TrainingKey& key, const torch::Tensor& glob
 void ClientTraining::fill_model(const torch::Tensor& global_state, std::optional<std::size_t> client) {
   const torch::NoGradGuard no_grad;
   model_.state().copy_(global_state);
+  model_.reset_counters();
   const auto own = client ? own_buffers_.find(*client) : own_buffers_.end();
   if (own != own_buffers_.end()) model_.buffers().copy_(own->second);
 }
@@ -102,14 +106,27 @@ Outcome ClientTraining::run_trainer(const TrainingKey& key, const torch::Tensor&
     log::warn("round {}: client {} is left out: {}", key.round, key.client, first_line(problem.what()));
     state = TrainingState::failed;
   }
-  return outcome_of(state_of_group(group_, state));
+  state = state_of_group(group_, state);
+  if (state == TrainingState::ended) average_loss(result);
+  return outcome_of(state);
+}
+
+// The ranks of a group have seen different samples of each batch, and some perhaps none.
+void ClientTraining::average_loss(LocalResult& result) {
+  // Where the ranks have the same loss, a mean of it may differ in the last bits.
+  if (group_.size() == 1 || trainer_.is_same_on_any_group()) return;
+  std::array sums = {result.loss * result.loss_samples, result.loss_samples};
+  group_.allreduce(std::span(sums), {.op = ReduceOp::sum});
+  result.loss = sums[1] > 0 ? sums[0] / sums[1] : 0;
 }
 
 // Leaves Δ in the message; false if it is not a number, or too large for exact sums.
 bool ClientTraining::take_change(const TrainingKey& key, const torch::Tensor& global_state) {
   const torch::NoGradGuard no_grad;
-  // The ranks of a group have seen different samples of each batch.
-  if (group_.size() > 1 && model_.buffers().numel() > 0) allreduce_(group_, model_.buffers());
+  // As with the loss.
+  if (group_.size() > 1 && model_.buffers().numel() > 0 && !trainer_.is_same_on_any_group()) {
+    allreduce_(group_, model_.buffers());
+  }
 
   torch::sub_out(change_, model_.state(), global_state);
   if (!sum_.fits(change_)) return false;
@@ -123,8 +140,13 @@ bool ClientTraining::take_change(const TrainingKey& key, const torch::Tensor& gl
 }
 
 void ClientTraining::take_buffers(std::size_t client) {
-  if (options_.buffers == BufferRule::local) own_buffers_[client] = model_.buffers().clone();
+  if (options_.buffers == BufferRule::local) learnt_buffers_[client] = model_.buffers().clone();
   buffer_change_.zero_();
+}
+
+void ClientTraining::keep_learnt_buffers() {
+  for (auto& [client, buffers] : learnt_buffers_) own_buffers_.insert_or_assign(client, std::move(buffers));
+  learnt_buffers_.clear();
 }
 
 void ClientTraining::add_noise(const TrainingKey& key) {

@@ -22,7 +22,7 @@ struct TrainingKey {
 struct ClientWork {
   Outcome outcome = Outcome::finished;
   double scalar = 0;                // that the algorithm sends
-  double loss = 0;                  // mean over the samples
+  double loss = 0;                  // mean over the samples; the same on every rank of the group
   std::optional<double> samples{};  // where they are not those that the ClientData says
 };
 
@@ -47,11 +47,17 @@ class ClientTraining {
   // Δ of parameters and float buffers, then the algorithm's extra parts.
   const torch::Tensor& message() const { return message_; }
 
-  // Where clients keep their running statistics: those of the clients that have trained here.
+  // Where clients keep their running statistics: those of the clients that have trained here, without what they have
+  // learnt since the last round ended.
   std::map<std::size_t, torch::Tensor>& own_buffers() { return own_buffers_; }
+
+  // The round has ended: its clients keep the running statistics that they have learnt in it, or do not.
+  void keep_learnt_buffers();
+  void forget_learnt_buffers() { learnt_buffers_.clear(); }
 
  private:
   Outcome run_trainer(const TrainingKey& key, const torch::Tensor& global_state, LocalResult& result);
+  void average_loss(LocalResult& result);
   bool take_change(const TrainingKey& key, const torch::Tensor& global_state);
   void take_buffers(std::size_t client);
   void add_noise(const TrainingKey& key);
@@ -69,6 +75,7 @@ class ClientTraining {
   torch::Tensor buffer_change_;  // of float buffers
   torch::Tensor extra_;          // the algorithm's
   std::map<std::size_t, torch::Tensor> own_buffers_;
+  std::map<std::size_t, torch::Tensor> learnt_buffers_;  // in this round, which may be undone
 };
 
 }  // namespace fedrun::fl

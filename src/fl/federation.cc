@@ -19,9 +19,22 @@ std::size_t most_clients(const ClientData& clients, const FederationOptions& opt
 }
 
 std::string too_few(const RoundReport& report, std::size_t needed) {
+  // Poisson sampling may choose too few to begin with.
+  if (report.dropped.empty()) {
+    return fmt::format("round {}: only {} clients were chosen, where {} are needed", report.round,
+                       report.clients.size(), needed);
+  }
   return fmt::format("round {}: {} of {} clients finished, where {} are needed (client {} {})", report.round,
                      report.finished(), report.clients.size(), needed, report.dropped.front().client,
                      to_string(report.dropped.front().reason));
+}
+
+std::uint64_t hash_of_sizes(const ClientData& clients) {
+  std::uint64_t sizes = clients.clients();
+  for (std::size_t client = 0; client < clients.clients(); ++client) {
+    sizes = hash_of(sizes, clients.train_samples(client));
+  }
+  return sizes;
 }
 
 torch::nn::Module& of_rank_0(torch::nn::Module& model, Communicator& world) {
@@ -40,7 +53,8 @@ Federation::Federation(RankGroups& groups, ModelTrainer& trainer, const ClientDa
       options_(options),
       sampler_(clients.clients(), options.clients_per_round, options.sampling),
       model_(of_rank_0(trainer.model(), groups.world()), groups.inner()),
-      averaging_(groups, trainer, clients, model_, *algorithm_, options, most_clients(clients, options)) {
+      averaging_(groups, trainer, clients, model_, *algorithm_, options, most_clients(clients, options)),
+      client_sizes_hash_(hash_of_sizes(clients)) {
   check();
   check_ranks_agree();
 }
@@ -64,12 +78,9 @@ void Federation::check() const {
 }
 
 void Federation::check_ranks_agree() {
-  std::uint64_t sizes = clients_.clients();
-  for (std::size_t client = 0; client < clients_.clients(); ++client) {
-    sizes = hash_of(sizes, clients_.train_samples(client));
-  }
   check_agreement(groups_.world(), "the federation's settings",
-                  {fmt::format("{} clients", clients_.clients()), fmt::format("sizes of clients with hash {:x}", sizes),
+                  {fmt::format("{} clients", clients_.clients()),
+                   fmt::format("sizes of clients with hash {:x}", client_sizes_hash_),
                    fmt::format("{} clients a round", options_.clients_per_round),
                    fmt::format("seeds {} and {}", options_.seed, options_.sampling.seed),
                    fmt::format("the algorithm {}", algorithm_->name()),
@@ -89,9 +100,9 @@ RoundReport Federation::run_round() {
     averaging_.discard();
     const std::string problem = too_few(report, options_.min_clients);
     if (attempt + 1 == options_.round_attempts) {
-      throw UsageError(problem +
-                       ": lower --min-clients, raise --round-attempts, or look for the reason in the ranks' "
-                       "warnings");
+      throw UsageError(problem + ": lower --min-clients, raise --round-attempts, or " +
+                       (report.dropped.empty() ? "choose more clients with --client-num-per-round"
+                                               : "look for the reason in the ranks' warnings"));
     }
     if (groups_.world().rank() == 0) log::warn("{}: it is repeated with other clients", problem);
   }

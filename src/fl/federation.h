@@ -16,8 +16,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace fedrun::fl {
+
+// Removes what Federation::save() has written into the directory. To be called on one rank.
+void remove_checkpoint(const std::filesystem::path& directory);
 
 // Used by one thread; what it is given must outlive it. Every member is collective over all ranks.
 class Federation {
@@ -43,7 +49,8 @@ class Federation {
   // them see.
   void save(const std::filesystem::path& directory);
   // Goes on where save() left off, to the same bits, also on another number of ranks where sums are exact. Throws
-  // UsageError for a checkpoint of another model or algorithm. False, if there is no checkpoint.
+  // UsageError for a checkpoint of another model, algorithm, seed or set of clients, and MismatchError where the ranks
+  // do not find the same one. False, if there is no checkpoint.
   bool resume(const std::filesystem::path& directory);
 
   std::uint64_t round() const { return round_; }  // the next one
@@ -52,6 +59,8 @@ class Federation {
  private:
   void check() const;
   void check_ranks_agree();
+  std::vector<std::pair<std::string, std::string>> traits() const;
+  void check_is_of_this_run(torch::serialize::InputArchive& archive, const std::filesystem::path& directory) const;
   void write_files(const std::filesystem::path& directory);
   void read_files(const std::filesystem::path& directory);
 
@@ -63,6 +72,7 @@ class Federation {
   ClientSampler sampler_;
   FlatModel model_;
   Averaging averaging_;
+  std::uint64_t client_sizes_hash_;
   std::uint64_t round_ = 0;
 };
 

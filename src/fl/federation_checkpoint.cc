@@ -1,10 +1,13 @@
 // Federation::save and resume: what the next rounds depend on is small and explicit, because all that is random in them
 // depends on seeds, rounds and clients alone.
+#include <fedrun/collectives/hash.h>
 #include <fedrun/core/error.h>
 #include <fedrun/fl/federation.h>
+#include <fedrun/train/agreement.h>
 #include <fedrun/train/byte_exchange.h>
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 
 namespace fedrun::fl {
@@ -22,10 +25,12 @@ fs::path last_of(const fs::path& directory) { return directory / "checkpoint.las
 std::string memory_file(const char* kind, int group) { return fmt::format("{}.{}.pt", kind, group); }
 
 // A checkpoint is a directory, so putting a new one in place takes two renames; between them only the last one is
-// there.
+// there. A run that was killed then still has nothing else, so it stays until there is a new one.
 void put_in_place(const fs::path& directory) {
-  fs::remove_all(last_of(directory));
-  if (fs::exists(current_of(directory))) fs::rename(current_of(directory), last_of(directory));
+  if (fs::exists(current_of(directory))) {
+    fs::remove_all(last_of(directory));
+    fs::rename(current_of(directory), last_of(directory));
+  }
   fs::rename(next_of(directory), current_of(directory));
   fs::remove_all(last_of(directory));
 }
@@ -36,7 +41,16 @@ torch::Tensor read_tensor(torch::serialize::InputArchive& archive, const std::st
   return tensor;
 }
 
+std::uint64_t hash_of_numbers(const torch::Tensor& tensor) {
+  const torch::Tensor here = tensor.cpu().contiguous();
+  return hash_of(std::as_bytes(std::span(here.const_data_ptr<float>(), static_cast<std::size_t>(here.numel()))));
+}
+
 }  // namespace
+
+void remove_checkpoint(const fs::path& directory) {
+  for (const fs::path& path : {current_of(directory), next_of(directory), last_of(directory)}) fs::remove_all(path);
+}
 
 void Federation::save(const fs::path& directory) {
   Communicator& world = groups_.world();
@@ -60,14 +74,37 @@ bool Federation::resume(const fs::path& directory) {
     is_found = fs::exists(checkpoint);
     if (is_found) read_files(checkpoint);
   });
-  if (is_found) check_ranks_agree();
+  const std::string found =
+      is_found ? fmt::format("round {}, weights with hash {:x}", round_, hash_of_numbers(global_state())) : "none";
+  check_agreement(groups_.world(), "the checkpoints", {found}, "Give --run-dir a directory that all hosts see.");
   return is_found;
+}
+
+// What tells a run from others; a checkpoint has it under these keys.
+std::vector<std::pair<std::string, std::string>> Federation::traits() const {
+  return {
+      {"algorithm", std::string(algorithm_->name())},
+      {"numbers", fmt::format("{} weights and running statistics", global_state().numel())},
+      {"seeds", fmt::format("seeds {} and {}", options_.seed, options_.sampling.seed)},
+      {"clients", fmt::format("{} clients whose sizes have the hash {:x}", clients_.clients(), client_sizes_hash_)}};
+}
+
+void Federation::check_is_of_this_run(torch::serialize::InputArchive& archive, const fs::path& directory) const {
+  for (const auto& [key, ours] : traits()) {
+    c10::IValue theirs;
+    // Checkpoints of earlier versions do not have all of them.
+    if (!archive.try_read(key, theirs) || theirs.toStringRef() == ours) continue;
+    throw UsageError(
+        fmt::format("{} is of a run with {}, not with {}: give the flags and data of that run, or another directory, "
+                    "or leave --resume out to start anew",
+                    directory.string(), theirs.toStringRef(), ours));
+  }
 }
 
 void Federation::write_files(const fs::path& directory) {
   if (groups_.world().rank() == 0) {
     torch::serialize::OutputArchive archive;
-    archive.write("algorithm", c10::IValue(std::string(algorithm_->name())));
+    for (const auto& [key, trait] : traits()) archive.write(key, c10::IValue(trait));
     archive.write("round", c10::IValue(static_cast<std::int64_t>(round_)));
     archive.write("state", global_state());
     for (const auto& [name, tensor] : algorithm_->memory()) {
@@ -94,18 +131,10 @@ void Federation::read_files(const fs::path& directory) {
   torch::serialize::InputArchive archive;
   const torch::Device device = global_state().device();  // whichever it was saved from
   archive.load_from(directory / global_file, device);
-  c10::IValue algorithm;
+  check_is_of_this_run(archive, directory);
   c10::IValue round;
-  archive.read("algorithm", algorithm);
   archive.read("round", round);
-  const torch::Tensor state = read_tensor(archive, "state");
-  if (algorithm.toStringRef() != algorithm_->name() || state.numel() != global_state().numel()) {
-    throw UsageError(fmt::format(
-        "{} is of {} with {} numbers, not of {} with {}: give the flags of that run, or another "
-        "directory",
-        directory.string(), algorithm.toStringRef(), state.numel(), algorithm_->name(), global_state().numel()));
-  }
-  averaging_.set_global_state(state);
+  averaging_.set_global_state(read_tensor(archive, "state"));
   round_ = static_cast<std::uint64_t>(round.toInt());
   for (const auto& [name, tensor] : algorithm_->memory()) {
     *tensor = torch::Tensor();

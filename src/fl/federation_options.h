@@ -10,7 +10,8 @@
 
 namespace fedrun::fl {
 
-// What happens to running statistics such as BatchNorm's; counters and other whole numbers are never averaged.
+// What happens to running statistics such as BatchNorm's; counters and other whole numbers are not averaged:
+// every client begins with those of the beginning.
 enum class BufferRule {
   average,  // like FedAvg's weights
   local,    // each client keeps its own, on the rank group that trains it; the global model's stay as they were

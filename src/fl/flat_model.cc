@@ -31,13 +31,7 @@ Memory allocate_for_parameters(const torch::nn::Module& module, Communicator& gr
 }
 
 // What is averaged of a model besides its parameters.
-std::vector<torch::Tensor> float_buffers(const torch::nn::Module& module) {
-  std::vector<torch::Tensor> buffers;
-  for (const torch::Tensor& buffer : module.buffers()) {
-    if (buffer.scalar_type() == torch::kFloat32) buffers.push_back(buffer);
-  }
-  return buffers;
-}
+bool is_averaged(const torch::Tensor& buffer) { return buffer.scalar_type() == torch::kFloat32; }
 
 }  // namespace
 
@@ -45,7 +39,11 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
     : parameters_(module.parameters()), memory_(std::make_shared<Memory>(allocate_for_parameters(module, group))) {
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> parts = parameters_;
-  for (const torch::Tensor& buffer : float_buffers(module)) parts.push_back(buffer);
+  for (const torch::Tensor& buffer : module.buffers()) {
+    if (!buffer.defined()) continue;
+    (is_averaged(buffer) ? parts : counters_).push_back(buffer);
+  }
+  for (const torch::Tensor& counter : counters_) first_counters_.push_back(counter.clone());
   std::vector<torch::Tensor> flattened;
   for (const torch::Tensor& part : parts) flattened.push_back(part.detach().flatten());
   state_ = torch::cat(flattened);
@@ -67,6 +65,10 @@ FlatModel::FlatModel(torch::nn::Module& module, Communicator& group)
     }
     first += count;
   }
+}
+
+void FlatModel::reset_counters() {
+  for (std::size_t i = 0; i < counters_.size(); ++i) counters_[i].copy_(first_counters_[i]);
 }
 
 void FlatModel::release_gradients() {

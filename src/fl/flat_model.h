@@ -11,8 +11,8 @@
 namespace fedrun::fl {
 
 // Moves a module's float parameters and buffers into memory of its own; the module goes on as before, and optimizers on
-// its parameters work as ever. Counters and other whole numbers stay where they are. Used by one thread; the module and
-// the group must outlive it.
+// its parameters work as ever. Counters and other buffers stay where they are. Used by one thread; the module and the
+// group must outlive it.
 class FlatModel {
  public:
   // Throws UsageError for parameters that are not f32 on one device of this rank, and for a model without parameters.
@@ -28,6 +28,10 @@ class FlatModel {
   std::int64_t weight_count() const { return weights_.numel(); }
   std::int64_t state_count() const { return state_.numel(); }
 
+  // Gives counters, such as BatchNorm's of batches, the values that they had at first: how far they have come depends
+  // on which clients have trained on this rank.
+  void reset_counters();
+
   // Lets go of every .grad(), so that backward() puts fresh gradients wherever it likes instead of adding to these.
   void release_gradients();
   // Brings gradients home that backward() has put elsewhere, because somebody let go of .grad().
@@ -41,6 +45,8 @@ class FlatModel {
   torch::Tensor buffers_;
   torch::Tensor gradients_;
   std::vector<torch::Tensor> gradient_views_;  // one per parameter
+  std::vector<torch::Tensor> counters_;        // buffers of the module that are not f32
+  std::vector<torch::Tensor> first_counters_;  // what they were at first
 };
 
 }  // namespace fedrun::fl

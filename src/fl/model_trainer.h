@@ -37,8 +37,9 @@ struct LocalTask {
 struct ClientTimeout {};
 
 struct LocalResult {
-  std::int64_t steps = 0;  // of the optimizer
-  double loss = 0;         // mean over all samples that this rank has trained on
+  std::int64_t steps = 0;   // of the optimizer
+  double loss = 0;          // mean over all samples that this rank has trained on
+  double loss_samples = 1;  // how many these are: the loss of a group is the mean over those of all its ranks
   // The client's weight in the average, where it is not all of its samples; the same on every rank of the group.
   std::optional<double> samples{};
 };

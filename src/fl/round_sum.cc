@@ -5,6 +5,7 @@
 #include <fedrun/train/tensor_buffer.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace fedrun::fl {
@@ -14,6 +15,8 @@ constexpr double steps_per_unit = 0x1p40;
 // The weights of a round add up to 1, so its sums stay below 2^52 steps, and what algorithms make of them below 2^63. A
 // weight that moves so far in a round has diverged by any measure.
 constexpr double largest_exact = 0x1p12;
+// Likewise the sums of numbers stay within 2^62 steps. A loss may be larger, or NaN.
+constexpr double largest_number = 0x1p22;
 
 torch::ScalarType element_type(SumOrder order) { return order == SumOrder::fast ? torch::kFloat32 : torch::kInt64; }
 
@@ -49,12 +52,13 @@ void RoundSum::add(std::size_t first, const torch::Tensor& values, double weight
   }
 }
 
-void RoundSum::add_number(std::size_t index, double number) {
+void RoundSum::add_number(std::size_t index, double number, double weight) {
   if (order_ == SumOrder::fast) {
-    numbers_.data_ptr<float>()[index] += static_cast<float>(number);
-  } else {
-    numbers_.data_ptr<std::int64_t>()[index] += std::llround(number * steps_per_unit);
+    numbers_.data_ptr<float>()[index] += static_cast<float>(weight * number);
+    return;
   }
+  const double in_range = number < largest_number ? std::max(number, -largest_number) : largest_number;
+  numbers_.data_ptr<std::int64_t>()[index] += std::llround(weight * in_range * steps_per_unit);
 }
 
 bool RoundSum::fits(const torch::Tensor& values) const {

@@ -33,7 +33,9 @@ class RoundSum {
 
   // Adds weight · values to the values from `first` on. Those must fit, see fits().
   void add(std::size_t first, const torch::Tensor& values, double weight);
-  void add_number(std::size_t index, double number);
+  // Adds weight · number, where the weights add up to at most 1. In exact sums, numbers count only up to 2^22, and what
+  // is no number counts as that.
+  void add_number(std::size_t index, double number, double weight = 1);
 
   // Can the values be added, with weights up to 1? No NaN, nothing infinite, and in exact sums
   // nothing too large.

@@ -134,6 +134,15 @@ fedavg 1 "${small[@]}" --resume --run-dir "$work/cut" >/dev/null
 [[ $(grep -o '"round":[0-9]' "$work/cut/rounds.jsonl" | tr '\n' ' ') == '"round":0 "round":1 "round":2 "round":3 ' ]]
 fedavg 1 "${small[@]}" --resume --run-dir "$work/cut" --comm-round 2 | grep -F 'nothing to train: 2 rounds were done' >/dev/null
 
+# A run that begins anew leaves nothing of the one before that a later --resume could take for its own.
+fedavg 1 "${small[@]}" --comm-round 1 --run-dir "$work/cut" >/dev/null
+[[ ! -e $work/cut/checkpoint ]]
+
+# Switches that are off are off.
+output=$(fedavg 1 "${small[@]}" --comm-round 2 --ci=0 --client-table=false --resume=false --deterministic=false)
+grep -F 'Round [2/2]' <<<"$output" >/dev/null
+[[ $output != *'test_accuracy of '* ]]
+
 # Clients that diverge or are late are left out; with too few of the others the run ends, after the attempts it has.
 expect_end() { # expect_end <text> <arguments of fedavg>
   local text=$1 output
@@ -146,6 +155,7 @@ expect_end() { # expect_end <text> <arguments of fedavg>
 expect_end "round 0: 0 of 8 clients finished, where 1 are needed" --lr 1e40
 expect_end " failed)" --lr 1e40 --groups 1
 expect_end " diverged)" --lr 1e9 --deterministic
+expect_end "clients were chosen, where 8 are needed" --sampling poisson --min-clients 8 --comm-round 100
 expect_end " late)" --client-timeout 0.0001 --epochs 10000
 expect_end "it is repeated with other clients" --lr 1e40 --round-attempts 2
 
@@ -220,6 +230,9 @@ expect_error "'fedsgd' is not one of fedavg" --algorithm fedsgd
 expect_error "model cnn takes samples of 1 × 28 × 28, not of 60" --dataset synthetic --model cnn
 expect_error "30 of 20 clients cannot train in a round" "${small[@]}" --client-num-per-round 30
 expect_error "--algorithm scaffold needs --client-optimizer sgd" --algorithm scaffold
+expect_error "--momentum needs --client-optimizer sgd" "${small[@]}" --client-optimizer adam --momentum 0.9
+expect_error "is of a run with seeds 0 and 0, not with seeds 7 and 7" "${small[@]}" --resume --seed 7 \
+  --run-dir "$work/resumed"
 expect_error "--resume and --checkpoint-every need --run-dir" "${small[@]}" --resume
 expect_error "'x' is not a whole number" "${small[@]}" --groups 0,x/1
 expect_error "--client-timeout must not be negative" "${small[@]}" --client-timeout -1

@@ -9,15 +9,22 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <span>
 #include <string>
+#include <utility>
 
+#include "support/error_text.h"
 #include "support/rank_test.h"
 
 namespace fedrun::fl {
 namespace {
 
+using test::mismatch_error_of;
 using test::ranks;
+using test::usage_error_of;
 using test::world;
+using testing::AllOf;
+using testing::HasSubstr;
 
 constexpr std::int64_t features = 60;
 
@@ -98,6 +105,28 @@ TEST(FederatedTraining, AGroupLearnsWhatOneRankLearns) {
   }
 }
 
+// With batches of one sample, only the first rank of a group ever has one.
+TEST(FederatedTraining, AGroupReportsTheLossOfOneRank) {
+  for (const std::size_t batch_size : {20, 1}) {
+    const auto local_loss = [&](Communicator& all, const RankGroupsOptions& grouping) {
+      const TensorClients clients = make_clients().with_few_samples(30);
+      RankGroups groups(all, grouping);
+      ClassificationTrainer trainer(make_lr(), clients, {.batch_size = batch_size, .lr = 0.1});
+      Federation federation(groups, trainer, clients, std::make_unique<FedAvg>(), {.clients_per_round = 5});
+      return federation.run_round().local_loss;
+    };
+    Communicator alone(make_self_backend());
+    const double expected = local_loss(alone, {});
+    EXPECT_GT(expected, 0.1);
+    for (int count = 1; count <= ranks(); ++count) {
+      SCOPED_TRACE(std::to_string(count) + " groups, batches of " + std::to_string(batch_size));
+      const double loss = local_loss(world(), {.count = count});
+      EXPECT_NEAR(loss, expected, 1e-4);
+      for (const auto& other : world().allgather(std::span(&loss, 1))) EXPECT_EQ(other.front(), loss);
+    }
+  }
+}
+
 TEST(FederatedTraining, ReplicasAreEqualToTheBit) {
   const torch::Tensor weights = weights_after(world(), {}, {});
   const auto all = world().allgather(
@@ -113,11 +142,21 @@ TEST(FederatedTraining, SeedsMatter) {
   EXPECT_FALSE(torch::equal(weights_after(world(), {}, training), first));
 }
 
+// The same on every rank.
+std::filesystem::path shared_directory() {
+  const auto process = static_cast<int>(test::sum_over(world(), test::rank() == 0 ? getpid() : 0));
+  return std::filesystem::temp_directory_path() / ("fedrun_checkpoint_" + std::to_string(process));
+}
+
+void remove_shared(const std::filesystem::path& directory) {
+  world().barrier();
+  if (test::rank() == 0) std::filesystem::remove_all(directory);
+  world().barrier();
+}
+
 // Saves on all ranks and goes on alone, and the other way round.
 TEST(FederatedTraining, GoesOnFromACheckpointToTheSameBits) {
-  const auto directory = std::filesystem::temp_directory_path() /
-                         ("fedrun_checkpoint_" +
-                          std::to_string(static_cast<int>(test::sum_over(world(), test::rank() == 0 ? getpid() : 0))));
+  const std::filesystem::path directory = shared_directory();
   Communicator alone(make_self_backend());
   for (const std::string_view algorithm : {"fedavg", "fedadam", "scaffold"}) {
     SCOPED_TRACE(algorithm);
@@ -138,10 +177,60 @@ TEST(FederatedTraining, GoesOnFromACheckpointToTheSameBits) {
     if (test::rank() == 0) run(alone, 4);
     world().barrier();
     EXPECT_TRUE(torch::equal(run(world(), 6), expected));
-    world().barrier();
-    if (test::rank() == 0) std::filesystem::remove_all(directory);
-    world().barrier();
+    remove_shared(directory);
   }
+}
+
+// A federation that may go on from a checkpoint of another one.
+struct Resumed {
+  explicit Resumed(Communicator& all, const FederationOptions& options = {}, TensorClients data = make_clients())
+      : clients(std::move(data)),
+        groups(all),
+        trainer(make_lr(), clients, {.lr = 0.1}),
+        federation(groups, trainer, clients, std::make_unique<FedAvg>(), options) {}
+
+  TensorClients clients;
+  RankGroups groups;
+  ClassificationTrainer trainer;
+  Federation federation;
+};
+
+TEST(FederatedTraining, RefusesTheCheckpointOfAnotherRun) {
+  const std::filesystem::path directory = shared_directory();
+  Resumed(world(), {.seed = 3}).federation.save(directory);
+  EXPECT_TRUE(Resumed(world(), {.seed = 3}).federation.resume(directory));
+  const auto error_of = [&](Resumed&& run) { return usage_error_of([&] { run.federation.resume(directory); }); };
+  EXPECT_THAT(error_of(Resumed(world(), {.seed = 4})),
+              AllOf(HasSubstr("is of a run with seeds 3 and 0, not with seeds 4 and 0"), HasSubstr("--resume")));
+  EXPECT_THAT(error_of(Resumed(world(), {.sampling = {.seed = 5}, .seed = 3})), HasSubstr("not with seeds 3 and 5"));
+  EXPECT_THAT(error_of(Resumed(world(), {.seed = 3}, make_clients().with_few_samples(4))),
+              HasSubstr("is of a run with 12 clients whose sizes have the hash"));
+  remove_shared(directory);
+  EXPECT_FALSE(Resumed(world(), {.seed = 3}).federation.resume(directory));
+}
+
+TEST(FederatedTraining, NoticesACheckpointThatOnlyOneRankSees) {
+  if (ranks() == 1) GTEST_SKIP() << "one rank agrees with itself";
+  const std::filesystem::path directory = shared_directory();
+  Communicator alone(make_self_backend());
+  if (test::rank() == 0) Resumed(alone).federation.save(directory);
+  Resumed run(world());
+  EXPECT_THAT(
+      mismatch_error_of([&] { run.federation.resume(test::rank() == 0 ? directory : directory / "of another host"); }),
+      AllOf(HasSubstr("round 0, weights with hash"), HasSubstr("none"), HasSubstr("--run-dir")));
+  remove_shared(directory);
+}
+
+TEST(FederatedTraining, RemovesCheckpoints) {
+  const std::filesystem::path directory = shared_directory();
+  Resumed run(world());
+  run.federation.save(directory);
+  world().barrier();
+  if (test::rank() == 0) remove_checkpoint(directory);
+  world().barrier();
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+  EXPECT_FALSE(run.federation.resume(directory));
+  remove_shared(directory);
 }
 
 TEST(FederatedTraining, LearnsToClassify) {

@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "support/error_text.h"
 #include "support/rank_test.h"
@@ -77,11 +79,20 @@ TEST(Federation, AveragesBuffersButNoCounters) {
   ThreeClients run(learn);
   run.federation.run_round();
   EXPECT_NEAR(run.trainer.two_weights().mean.item<double>(), 1.5, 1e-6);
-  EXPECT_EQ(run.trainer.two_weights().counter.item<std::int64_t>() % 5, 0) << "counters stay each rank's own";
   ThreeClients skipping(learn, {.buffers = BufferRule::skip});
   skipping.federation.run_round();
   EXPECT_EQ(skipping.trainer.two_weights().mean.item<double>(), 0);
   EXPECT_NEAR(skipping.trainer.weights()[0], 2, 1e-6);
+}
+
+// Otherwise models that are saved, and layers that look at them, would show which clients have trained on which rank.
+TEST(Federation, CountersBeginAnewWithEveryClient) {
+  ThreeClients run([](TwoWeightsImpl& model, LocalTask& task) {
+    EXPECT_EQ(model.counter.item<std::int64_t>(), 0) << "client " << task.client;
+    return learn(model, task);
+  });
+  for (int round = 0; round < 2; ++round) run.federation.run_round();
+  EXPECT_EQ(run.trainer.two_weights().counter.item<std::int64_t>(), 0);
 }
 
 TEST(Federation, LeavesClientsOutThatThrow) {
@@ -164,6 +175,21 @@ TEST(Federation, RepeatsARoundInWhichTooFewFinish) {
   EXPECT_EQ(federation.run_round().attempt, 0) << "round 1 has other clients from the start";
 }
 
+TEST(Federation, SaysWherePoissonSamplingChoosesTooFew) {
+  const ClientSamplerOptions poisson{.method = ClientSampling::poisson};
+  RankGroups groups(world());
+  ScriptedClients clients(std::vector<std::size_t>(100, 1));
+  ScriptedTrainer trainer([](TwoWeightsImpl&, LocalTask&) { return LocalResult{.steps = 1}; });
+  Federation federation(groups, trainer, clients, std::make_unique<FedAvg>(),
+                        {.clients_per_round = 3, .sampling = poisson, .min_clients = 3});
+  const ClientSampler sampler(100, 3, poisson);
+  const auto chosen = [&] { return sampler.clients_of_round(federation.round()).size(); };
+  while (chosen() == 0 || chosen() >= 3) federation.run_round();
+  EXPECT_THAT(usage_error_of([&] { federation.run_round(); }),
+              AllOf(HasSubstr("only " + std::to_string(chosen()) + " clients were chosen, where 3 are needed"),
+                    HasSubstr("--client-num-per-round")));
+}
+
 TEST(Federation, KeepsBuffersWithTheirClients) {
   std::vector<float> means;
   ThreeClients run(
@@ -176,6 +202,22 @@ TEST(Federation, KeepsBuffersWithTheirClients) {
   for (int round = 0; round < 3; ++round) run.federation.run_round();
   EXPECT_THAT(means, Each(0));
   EXPECT_EQ(run.trainer.two_weights().mean.item<float>(), 0) << "the global model has none of theirs";
+}
+
+TEST(Federation, TakesBuffersBackWithTheRound) {
+  std::vector<float> means;
+  bool has_failed = false;  // client 2 always trains on the same rank
+  ThreeClients run(
+      [&](TwoWeightsImpl& model, LocalTask& task) {
+        means.push_back(model.mean.item<float>() - static_cast<float>(10 * task.round));
+        model.mean += 10;
+        if (task.client == 2 && !std::exchange(has_failed, true)) throw std::runtime_error("no power");
+        return LocalResult{.steps = 1};
+      },
+      {.min_clients = 3, .round_attempts = 2, .buffers = BufferRule::local});
+  EXPECT_EQ(run.federation.run_round().attempt, 1);
+  EXPECT_EQ(run.federation.run_round().attempt, 0);
+  EXPECT_THAT(means, Each(0));
 }
 
 // All ranks train each client together, and one of them has trouble before a step that the others wait in.
@@ -206,6 +248,22 @@ TEST(Federation, LeavesClientsOutThatFailOnOneRankOfAGroup) {
     EXPECT_EQ(report.dropped[1].reason, Outcome::failed);
     EXPECT_NEAR(run.trainer.weights()[0], 1 + 8 * (round + 1), 1e-6);
   }
+}
+
+// Rank r has seen r samples, with a loss of r each.
+TEST(Federation, AveragesTheLossOfAGroupByTheSamplesOfItsRanks) {
+  OneGroup run([](TwoWeightsImpl& model, LocalTask& task) {
+    LocalResult result = learn(model, task);
+    result.loss = result.loss_samples = rank();
+    return result;
+  });
+  double squares = 0;
+  double samples = 0;
+  for (int i = 0; i < ranks(); ++i) {
+    squares += i * i;
+    samples += i;
+  }
+  EXPECT_NEAR(run.federation.run_round().local_loss, samples > 0 ? squares / samples : 0, 1e-5);
 }
 
 TEST(Federation, LeavesClientsOutThatAreLateOnOneRankOfAGroup) {

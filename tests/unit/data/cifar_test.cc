@@ -84,6 +84,8 @@ TEST_F(Cifar, NoticesDamage) {
   directory_.write("data_batch_2.bin", image({1}, 1) + Bytes{2, 0, 0});
   EXPECT_THAT(error_of(CifarKind::cifar10),
               AllOf(HasSubstr("data_batch_2.bin ends in the middle of image 1"), HasSubstr("3 of its 3073 bytes")));
+  directory_.write("data_batch_2.bin", {});
+  EXPECT_THAT(error_of(CifarKind::cifar10), HasSubstr("data_batch_2.bin ends in the middle of image 0, after 0 of"));
   directory_.write("data_batch_2.bin", image({10}, 1));
   EXPECT_THAT(error_of(CifarKind::cifar10), HasSubstr("the label 10 (of image 0), where CIFAR-10 has 0 to 9"));
   Bytes packed = gzip(image({1}, 1));

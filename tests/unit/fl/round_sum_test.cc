@@ -45,6 +45,21 @@ TEST_P(Sums, HasNoMoreRoomThanItWasGiven) {
 INSTANTIATE_TEST_SUITE_P(Orders, Sums, testing::Values(SumOrder::fast, SumOrder::exact),
                          [](const auto& order) { return order.param == SumOrder::fast ? "fast" : "exact"; });
 
+TEST(ExactSums, HoldLossesOfAnySize) {
+  Communicator world(make_self_backend());
+  RankGroups groups(world);
+  RoundSum sum(groups, {.numbers = 3}, SumOrder::exact);
+  for (int client = 0; client < 2; ++client) {
+    sum.add_number(0, 1e30, 0.5);
+    sum.add_number(1, -INFINITY, 0.5);
+    sum.add_number(2, std::nan(""), 0.5);
+  }
+  sum.reduce();
+  EXPECT_EQ(sum.number(0), 0x1p22);
+  EXPECT_EQ(sum.number(1), -0x1p22);
+  EXPECT_EQ(sum.number(2), 0x1p22);
+}
+
 TEST(ExactSums, DoNotDependOnTheOrder) {
   Communicator world(make_self_backend());
   RankGroups groups(world);
