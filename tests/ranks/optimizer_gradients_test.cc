@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <optional>
 
 #include "support/rank_test.h"
 #include "support/small_training.h"
@@ -13,7 +15,6 @@
 namespace fedrun {
 namespace {
 
-using test::flat;
 using test::make_model;
 using test::my_part;
 using test::rank;
@@ -40,6 +41,10 @@ struct OneWeight {
                       options);
   }
   void backward(double gradient) { (model->weight * gradient).sum().backward(); }
+  void backward_alone(double gradient) {
+    const auto guard = optimizer->no_sync();
+    backward(gradient);
+  }
   void put(double gradient) { model->weight.mutable_grad() = test::full({1, 1}, static_cast<float>(gradient)); }
   double value() const { return model->weight.item<double>(); }
 };
@@ -130,10 +135,7 @@ TEST(OptimizerGradients, AreReducedAgainAfterAStepWasLeftOut) {
   weight.backward(std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isinf(weight.optimizer->clip_gradient_norm(1)));
   weight.optimizer->zero_grad();
-  {
-    const auto guard = weight.optimizer->no_sync();
-    weight.backward(rank());
-  }
+  weight.backward_alone(rank());
   weight.optimizer->step();
   EXPECT_EQ(weight.value(), 1 - mean_of_ranks());
 }
@@ -142,10 +144,7 @@ TEST(OptimizerGradients, OfNoSyncAfterSynchronizeAreReducedToo) {
   OneWeight weight;
   weight.backward(0);
   weight.optimizer->synchronize();
-  {
-    const auto guard = weight.optimizer->no_sync();
-    weight.backward(rank());
-  }
+  weight.backward_alone(rank());
   weight.optimizer->step();
   EXPECT_EQ(weight.value(), 1 - mean_of_ranks());
 }
