@@ -123,37 +123,53 @@ TEST_F(Usage, RefusesWrongGroups) {
   refuses([] { world().group(std::array{0, 0}); }, "rank 0 appears twice");
 }
 
+// Begins an operation on rank 0, checks something while it is certainly under way there, and lets the others follow:
+// where all ranks have begun it, a short one may be over at once.
+template <typename Begin, typename Check>
+void while_under_way(const Begin& begin, const Check& check) {
+  std::unique_ptr<Work> work;
+  if (rank() == 0) {
+    work = begin();
+    check();
+  }
+  world().barrier();
+  if (rank() != 0) work = begin();
+  work->wait();
+}
+
 TEST_F(Usage, RefusesANameThatIsUnderWay) {
-  const auto first = world().allreduce_async(buffer(1), {.op = ReduceOp::max, .name = "busy"});
   const std::string words = "an operation named 'busy' is under way";
-  EXPECT_THAT(usage_error_of([&] { world().barrier({.name = "busy"}); }), HasSubstr(words));
-  EXPECT_THAT(usage_error_of([&] { world().allreduce(buffer(1), {.name = "busy"}); }), HasSubstr(words));
-  EXPECT_THAT(usage_error_of([&] { world().broadcast(buffer(1), {.name = "busy"}); }), HasSubstr(words));
-  first->wait();
+  while_under_way(
+      [&] { return world().allreduce_async(buffer(1), {.op = ReduceOp::max, .name = "busy"}); },
+      [&] {
+        EXPECT_THAT(usage_error_of([&] { world().barrier({.name = "busy"}); }), HasSubstr(words));
+        EXPECT_THAT(usage_error_of([&] { world().allreduce(buffer(1), {.name = "busy"}); }), HasSubstr(words));
+        EXPECT_THAT(usage_error_of([&] { world().broadcast(buffer(1), {.name = "busy"}); }), HasSubstr(words));
+      });
   world().barrier({.name = "busy"});  // free again
 }
 
 TEST_F(Usage, RefusesAnAdasumWhoseNameIsUnderWay) {
   auto other = values_;
-  const auto first = world().allreduce_async(values_, {.op = ReduceOp::adasum, .name = "busy"});
-  EXPECT_THAT(usage_error_of([&] { world().allreduce(other, {.op = ReduceOp::adasum, .name = "busy"}); }),
-              HasSubstr("is under way"));
-  first->wait();
-  world().allreduce(values_, {.op = ReduceOp::adasum, .name = "busy"});
+  const ReduceOptions options{.op = ReduceOp::adasum, .name = "busy"};
+  while_under_way(
+      [&] { return world().allreduce_async(values_, options); },
+      [&] { EXPECT_THAT(usage_error_of([&] { world().allreduce(other, options); }), HasSubstr("is under way")); });
+  world().allreduce(values_, options);
 }
 
 TEST_F(Usage, RefusesAGroupWhoseNameIsUnderWay) {
   const std::vector<Buffer> members = {buffer(1), buffer(2)};
-  const std::string words = "an operation named 'group' is under way";
-  {
-    const auto taken = world().barrier_async({.name = "group"});
-    EXPECT_THAT(usage_error_of([&] { world().grouped_allreduce(members, {.name = "group"}); }), HasSubstr(words));
-    taken->wait();
-  }
-  const auto work = world().grouped_allreduce_async(members, {.name = "group"});
-  EXPECT_THAT(usage_error_of([&] { world().grouped_allreduce(members, {.name = "group"}); }), HasSubstr(words));
-  EXPECT_THAT(usage_error_of([] { world().barrier({.name = "group"}); }), HasSubstr(words));
-  work->wait();
+  const auto group_is_refused = [&] {
+    EXPECT_THAT(usage_error_of([&] { world().grouped_allreduce(members, {.name = "group"}); }),
+                HasSubstr("an operation named 'group' is under way"));
+  };
+  while_under_way([] { return world().barrier_async({.name = "group"}); }, group_is_refused);
+  while_under_way([&] { return world().grouped_allreduce_async(members, {.name = "group"}); },
+                  [&] {
+                    group_is_refused();
+                    EXPECT_THAT(usage_error_of([] { world().barrier({.name = "group"}); }), HasSubstr("is under way"));
+                  });
   world().barrier({.name = "group"});
 }
 
