@@ -180,11 +180,6 @@ void GradientReducer::gradient_arrived(std::size_t parameter) {
     buckets_[slot.bucket]->streams.add_current(slot.gradient.device());
   } else if (!gradient.device().is_cpu()) {
     buckets_[slot.bucket]->streams.add_current(gradient.device());
-  } else if (gradient.data_ptr() != slot.gradient.data_ptr()) {
-    // Not adopted when it was sparse, when autograd cloned it (create_graph), or when the user put another in its
-    // place.
-    slot.gradient.copy_(gradient);
-    gradient = slot.gradient.detach();
   }
   if (!is_reducing_) return;
   passes_ = std::max(passes_, ++slot.passes);
@@ -221,11 +216,11 @@ void GradientReducer::pack_on_device(LiveBucket& bucket) {
   for (const torch::Tensor& gradient : copied) keep_for_current_stream(gradient);
 }
 
-// A gradient that the user has made by other means than backward(), such as zeros for an empty batch, counts like any
-// other.
-void GradientReducer::take_in_gradient_of_user(std::size_t parameter) {
+// Autograd has not adopted the place in the bucket when the gradient was sparse or when it cloned it (create_graph). Or
+// the user has made one by other means than backward(), such as zeros for an empty batch, which counts like any other.
+void GradientReducer::take_in_stray_gradient(std::size_t parameter) {
   Slot& slot = slots_[parameter];
-  if (!is_of_user(parameter)) return;
+  if (!lies_elsewhere(parameter)) return;
   torch::Tensor& gradient = parameters_[parameter].tensor.mutable_grad();
   slot.touched = true;
   if (is_widened(parameter)) {
@@ -236,7 +231,7 @@ void GradientReducer::take_in_gradient_of_user(std::size_t parameter) {
   }
 }
 
-bool GradientReducer::is_of_user(std::size_t parameter) const {
+bool GradientReducer::lies_elsewhere(std::size_t parameter) const {
   const Slot& slot = slots_[parameter];
   const torch::Tensor& gradient = parameters_[parameter].tensor.grad();
   if (!gradient.defined() || gradient.is_sparse()) return false;
@@ -245,7 +240,7 @@ bool GradientReducer::is_of_user(std::size_t parameter) const {
 
 void GradientReducer::launch(LiveBucket& bucket) {
   const torch::Device device = bucket.contents.device();
-  for (const BucketSlot& place : bucket.contents.slots) take_in_gradient_of_user(place.parameter);
+  for (const BucketSlot& place : bucket.contents.slots) take_in_stray_gradient(place.parameter);
   if (!device.is_cpu()) {
     pack_on_device(bucket);
     bucket.contents.buffer.stream = handle_of(current_stream(device));
@@ -292,7 +287,7 @@ void GradientReducer::reduce_window() {
   for (; next_bucket_ < buckets_.size(); ++next_bucket_) launch(*buckets_[next_bucket_]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const torch::Tensor& gradient = parameters_[i].tensor.grad();
-    const bool is_used = (slots_[i].touched && has_gradient(i)) || is_of_user(i);
+    const bool is_used = (slots_[i].touched && has_gradient(i)) || lies_elsewhere(i);
     used_[i] = !is_used ? unused : gradient.defined() && gradient.is_sparse() ? sparse : dense;
   }
   group_.allreduce(used_, {.op = ReduceOp::max, .name = name_ + ", use of parameters"});

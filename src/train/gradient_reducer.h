@@ -95,8 +95,8 @@ class GradientReducer {
   void gradient_arrived(std::size_t parameter);
   void launch_complete_buckets();
   void launch(LiveBucket& bucket);
-  void take_in_gradient_of_user(std::size_t parameter);
-  bool is_of_user(std::size_t parameter) const;
+  void take_in_stray_gradient(std::size_t parameter);
+  bool lies_elsewhere(std::size_t parameter) const;
   void pack_on_device(LiveBucket& bucket);
   void widen(std::size_t parameter);
   bool has_gradient(std::size_t parameter) const;

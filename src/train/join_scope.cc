@@ -17,7 +17,7 @@ int join_scope(DistributedOptimizer& optimizer, torch::nn::Module& model, const 
   const int last = group.join();
   broadcast_parameters(group, model, {.root = last});
   broadcast_tensors(group, optimizer.master_weights(), {.root = last});
-  broadcast_optimizer_state(group, optimizer.inner(), {.root = last});
+  broadcast_optimizer_state(group, optimizer, {.root = last});
   optimizer.reducer().agree_on_places();
   return last;
 }

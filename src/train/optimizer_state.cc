@@ -145,8 +145,7 @@ void broadcast_optimizer_state(Communicator& group, DistributedOptimizer& optimi
   if (optimizer.has_part_of_state()) {
     throw UsageError(
         "broadcast_optimizer_state: this optimizer is sharded and has stepped, so that each rank has the state of "
-        "other "
-        "elements: call it before the first step");
+        "other elements: call it before the first step");
   }
   broadcast_optimizer_state(group, optimizer.inner(), options);
 }
